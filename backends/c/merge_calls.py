@@ -14,6 +14,7 @@ from relay2relax.relax_ir.ir import expr as rx
 from relay2relax.relax_ir.ir.names import NameSupply
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.ir.visit import Steps, all_sequences, bindings, operands, run, variables
+from relay2relax.tir.analysis.by_numbers import proved_by_numbers
 from relay2relax.tir.extent import as_prim
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, Var, const
 from relay2relax.tir.ir.stmt import PrimFunc, Seq, Stmt
@@ -90,6 +91,7 @@ class _Run:
     stages: list[Stmt] = field(default_factory=list)
     temporaries: list[Buffer] = field(default_factory=list)
     owners: dict[Buffer, str] = field(default_factory=dict)
+    settled: set[Buffer] = field(default_factory=set)
     members: list[rx.Binding] = field(default_factory=list)
 
 
@@ -110,6 +112,7 @@ class _Merger:
         self.supply = supply
         self.name = name
         self.uses: dict[rx.Var, int] = {}
+        self.proved: dict[rx.GlobalVar, bool] = {}
 
     def function(self, func: rx.Function) -> rx.Function:
         for seq in all_sequences([func.body]):
@@ -195,6 +198,15 @@ class _Merger:
         current.stages += stages
         current.temporaries += temporaries
         current.owners |= dict.fromkeys((*outputs, *temporaries), func.name)
+        if call.func not in self.proved:
+            self.proved[call.func] = proved_by_numbers(func)
+        # A tensor of another shape than the function says is looked at again.
+        alike = all(
+            not isinstance(actual, Buffer) or own.shape == actual.shape
+            for own, actual in zip(func.buffers, (*given, *outputs), strict=True)
+        )
+        if self.proved[call.func] and alike:
+            current.settled.update((*outputs, *temporaries))
         current.values[var] = tuple(outputs)
 
     def operand(self, arg: rx.Expr, current: _Run) -> Buffer:
@@ -264,7 +276,15 @@ class _Merger:
         body = Seq(tuple(current.stages))
         calls = [one.value for one in current.members if isinstance(one.value, rx.CallTIR)]
         name = self.supply.fresh(_title([call.func.name for call in calls]))
-        func = PrimFunc(name, order, handles, body, tuple(temporaries), len(outputs), origin=Calls(current.owners))
+        func = PrimFunc(
+            name,
+            order,
+            handles,
+            body,
+            tuple(temporaries),
+            len(outputs),
+            origin=Calls(current.owners, frozenset(current.settled)),
+        )
         free = tuple(free_variables(func))
         return replace(func, params=(*order[: len(inputs)], *free, *order[len(inputs) :])), free
 

@@ -200,14 +200,23 @@ class Program:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calls(FuncOrigin):
-    """The body of a PrimFunc is that of several: ``owners`` says which of them writes a buffer."""
+    """The body of a PrimFunc is that of several: ``owners`` says which of them writes a buffer.
+
+    ``settled`` are what those write whose accesses numbers prove (``proved_by_numbers``).
+    """
 
     owners: Mapping[Buffer, str]
+    settled: frozenset[Buffer] = frozenset()
 
 
 def owners_of(func: PrimFunc) -> Mapping[Buffer, str]:
     """Return which functions write buffers of ``func``; nothing where it is a single one."""
     return func.origin.owners if isinstance(func.origin, Calls) else {}
+
+
+def settled_of(func: PrimFunc) -> frozenset[Buffer]:
+    """Return buffers of ``func`` that only statements write whose accesses are proved."""
+    return func.origin.settled if isinstance(func.origin, Calls) else frozenset()
 
 
 def stages_of(func: PrimFunc) -> list[AnyStage]:

@@ -100,7 +100,8 @@ def _lower(build: NativeBuild) -> NativeBuild:
 def _merge(build: NativeBuild) -> NativeBuild:
     merged = merge_blocks(build.module)
     functions = merged.module.functions.values()
-    funcs = tuple(f for f in functions if isinstance(f, PrimFunc) and not is_interpreted(f))
+    # What was put together is made of functions that are compiled.
+    funcs = tuple(f for f in functions if isinstance(f, PrimFunc) and (f.name in merged.made or not is_interpreted(f)))
     return replace(build, module=merged.module, constants=merged.constants, funcs=funcs, merged=merged.made)
 
 

@@ -9,7 +9,7 @@ guarded where they are read; here they need no more than that there is something
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -91,15 +91,18 @@ def negative_extent(buffer: str, dimension: int, extent: int) -> str:
     return f"dimension {dimension} of {buffer!r} has extent {extent}, which is negative"
 
 
-def extent_relations(func: PrimFunc, owners: Mapping[Buffer, str] = _NO_OWNERS) -> tuple[Relation, ...]:
+def extent_relations(
+    func: PrimFunc, owners: Mapping[Buffer, str] = _NO_OWNERS, settled: Collection[Buffer] = ()
+) -> tuple[Relation, ...]:
     """Return what a call of ``func`` has to satisfy, each condition once.
 
-    ``owners`` are the functions that write buffers, where ``func`` was made of several.
+    ``owners`` are the functions that write buffers, where ``func`` was made of several. What writes
+    a buffer of ``settled`` is known to access nothing outside.
 
     A function without symbolic extents and scalars has none that a call could decide: what it would
     need is then a condition without variables, which is false.
     """
-    found = _Relations(func, owners)
+    found = _Relations(func, owners, settled)
     found.walk()
     return tuple(found.relations.values())
 
@@ -110,6 +113,7 @@ class _Relations:
 
     func: PrimFunc
     owners: Mapping[Buffer, str]
+    settled: Collection[Buffer] = ()
     owner: str = ""
     fixed: frozenset[Var] = frozenset()
     domains: dict[Var, Ends] = field(default_factory=dict)
@@ -137,8 +141,10 @@ class _Relations:
             self.declared(buffer)
         for part in func.body.stmts if self.owners and isinstance(func.body, Seq) else (func.body,):
             written = (node.buffer for node in statements(part) if isinstance(node, BufferStore))
-            self.owner = next((self.owners[one] for one in written if one in self.owners), "")
-            self.stmt(part)
+            first = next((one for one in written if one in self.owners), None)
+            if first is None or first not in self.settled:
+                self.owner = "" if first is None else self.owners[first]
+                self.stmt(part)
 
     # Statements.
 

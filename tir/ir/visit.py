@@ -77,6 +77,9 @@ def variables(expr: PrimExpr) -> list[Var]:
 
 def loads(expr: PrimExpr) -> list[BufferLoad]:
     """Return the buffer loads inside ``expr``, in order."""
+    # Most expressions that are asked are a variable or a number.
+    if not children(expr):
+        return [expr] if isinstance(expr, BufferLoad) else []
     return [node for node in subexpressions(expr) if isinstance(node, BufferLoad)]
 
 

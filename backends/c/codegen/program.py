@@ -27,7 +27,7 @@ from relay2relax.backends.c.codegen.plan import Arena, plan_memory
 from relay2relax.backends.c.codegen.threads import ASKING, DECLARATION, ENDED, POOL
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.schedule import Schedule, Scheduled, schedule
-from relay2relax.backends.c.stages import owners_of
+from relay2relax.backends.c.stages import owners_of, settled_of
 from relay2relax.backends.c.unit import Unit
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.core.errors import ExecutionError, UnsupportedError
@@ -234,7 +234,7 @@ def _entry(
         scratch,
         f"{symbol}_ahead" if ahead else None,
         tuple(number for number, buffer in enumerate(params) if any(buffer in one.kernel.written for one in later)),
-        extent_relations(func, owners),
+        extent_relations(func, owners, settled_of(func)),
         sites,
         _steps(later),
         _steps(ahead),

@@ -20,7 +20,8 @@ class Fusion:
     stays apart, for it is computed once, ahead. ``fixed`` are all buffers that no rule may
     dissolve, ``apart`` those that are made of constants alone (both are known from
     ``c.ChooseMemory`` on). ``relations`` are conditions over extents that every call satisfies.
-    ``owners`` are the names of the functions that wrote buffers before their calls were merged.
+    ``owners`` are the names of the functions that wrote buffers before their calls were merged,
+    ``settled`` the buffers of those whose accesses are proved.
     """
 
     program: Program
@@ -32,6 +33,7 @@ class Fusion:
     apart: frozenset[Buffer] = frozenset()
     relations: tuple[PrimExpr, ...] = ()
     owners: Mapping[Buffer, str] = field(default_factory=dict)
+    settled: frozenset[Buffer] = frozenset()
 
     @property
     def given(self) -> frozenset[Buffer]:

@@ -20,6 +20,8 @@ def guard_accesses(fusion: Fusion) -> Fusion:
 
 
 def _guarded(stage: AnyStage, fusion: Fusion) -> AnyStage:
+    if not stage.writes().isdisjoint(fusion.settled):
+        return stage
     # What calls of several functions have become: no rule has yet put their stages together.
     guards = Guards(next((fusion.owners[one] for one in stage.writes() if one in fusion.owners), ""))
     known = extents_known(stage.reads() | stage.writes(), fusion.relations)

@@ -24,7 +24,19 @@ from relay2relax.backends.c.schedule.loops import FlatViews, parallel
 from relay2relax.backends.c.schedule.reduction import schedule_reduction
 from relay2relax.backends.c.schedule.winograd import with_winograd
 from relay2relax.backends.c.stage_printer import StagePrinter
-from relay2relax.backends.c.stages import Axis, Blocks, Opaque, Part, Program, Rows, Stage, owners_of, points, stages_of
+from relay2relax.backends.c.stages import (
+    Axis,
+    Blocks,
+    Opaque,
+    Part,
+    Program,
+    Rows,
+    Stage,
+    owners_of,
+    points,
+    settled_of,
+    stages_of,
+)
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.tir.analysis.relations import extent_relations
 from relay2relax.tir.analysis.reshape import size as size_of
@@ -120,8 +132,11 @@ def fused(
     rules = [rule for rule in RULES if native or not rule.native]
     # Nothing else holds for all calls.
     relations = tuple(one.condition for one in extent_relations(func)) if native and shape_variables(params) else ()
+    owners, settled = owners_of(func), settled_of(func)
     return fuse(
-        Fusion(program, machine, results, frozenset(params), constants, relations=relations, owners=owners_of(func)),
+        Fusion(
+            program, machine, results, frozenset(params), constants, relations=relations, owners=owners, settled=settled
+        ),
         rules,
     )
 
