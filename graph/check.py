@@ -120,10 +120,11 @@ def _check_node(node: MSCJoint, is_relax: bool) -> None:
             raise ill_formed(node)
         _check_operator(node)
         return
-    own = len(node.operands) - sum(len(body.captured) for body in node.bodies)
+    bodies = node.bodies
+    own = len(node.operands) - sum([len(body.captured) for body in bodies])
     if not isinstance(node.attrs, rule.attrs) or node.op:
         raise ill_formed(node)
-    if node.bodies and own != rule.operands:
+    if bodies and own != rule.operands:
         taken = len(node.operands) - own
         raise GraphError(f"node {node.name!r} has {len(node.operands)} operands, but its graphs capture {taken}")
     if (rule.operands is not None and own != rule.operands) or (node.kind is NodeKind.CALL and not own):

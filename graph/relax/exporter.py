@@ -25,7 +25,7 @@ from relay2relax.core.limits import check
 from relay2relax.core.progress import going_on
 from relay2relax.core.walk import post_order
 from relay2relax.graph.check import check_well_formed
-from relay2relax.graph.errors import used_too_early
+from relay2relax.graph.errors import ill_formed, used_too_early
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
     ConstructorAttrs,
@@ -572,6 +572,8 @@ class _Export:
             for name in node.operands
         ]
         match node.kind, node.attrs:
+            case NodeKind.OPERATOR, _:
+                return self.operator(frame, node, args)
             case NodeKind.TUPLE, _:
                 if any(map(is_known, args)):
                     return Fields(tuple(args))
@@ -595,6 +597,10 @@ class _Export:
                 return self.reference(frame, node, args)
             case NodeKind.INPUT, _:
                 raise GraphError(f"nothing is given for the input {node.name!r} of {frame.graph.name!r}")
+        raise ill_formed(node)
+
+    def operator(self, frame: _Frame, node: MSCJoint, args: Sequence[Value]) -> Value:
+        """Return what the operator of a node makes of ``args``."""
         op = relay_op(node.op)
         if op is None:
             where = f" (span {node.span})" if node.span is not None else ""
