@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
+
 from relay2relax.tir.extent import ANY, add, as_prim, equal, floordiv, is_any, maximum, mul, product, written_any
 from relay2relax.tir.ir.expr import Binary, IntImm, PrimExpr, Var
 from relay2relax.tir.ir.visit import variables
@@ -52,3 +56,28 @@ def test_an_unknown_extent_remembers_what_it_was_computed_as() -> None:
     assert found.written == Binary("//", Binary("+", ANY, IntImm(3, "int32")), IntImm(4, "int32"))
     assert add(found, 1) is ANY
     assert written_any(lambda n: mul(n, 1)) is ANY
+
+
+@pytest.mark.parametrize("count", [7, 12, 40])
+def test_a_product_of_many_sums_grows_by_each(count: int) -> None:
+    """Multiplied out it would have ``2**count`` terms."""
+    names = [Var(f"n{number}") for number in range(count)]
+    found = as_prim(product([add(one, 1) for one in names]))
+    # What each factor adds to the text, and what the first few are multiplied out to.
+    assert len(str(found)) < 2000 + 20 * count
+    values = {one: number + 2 for number, one in enumerate(names)}
+    assert value_of(found, values) == math.prod(number + 3 for number in range(count))
+
+
+def value_of(expr: PrimExpr, values: dict[Var, int]) -> int:
+    """Return a sum of products of variables, computed by Python."""
+    match expr:
+        case IntImm(value):
+            return value
+        case Var():
+            return values[expr]
+        case Binary("+", a, b):
+            return value_of(a, values) + value_of(b, values)
+        case Binary("*", a, b):
+            return value_of(a, values) * value_of(b, values)
+    raise AssertionError(expr)

@@ -87,6 +87,13 @@ class _Cases(NamedTuple):
     mentions: dict[Any, list[int]]
 
 
+def _repeats(a: Sum, b: Sum) -> bool:
+    """Whether ``a * b`` would have a product that stayed one in several terms: a chain of such
+    would double with each factor.
+    """
+    return len(b) > 1 and any(isinstance(atom, Binary) and atom.op == "*" for term in a for atom in term)
+
+
 class Algebra:
     """Sums under one set of bounds; one object answers one question.
 
@@ -236,7 +243,7 @@ class Algebra:
 
     def multiplied(self, a: Sum, b: Sum, dtype: str) -> Sum:
         """Return ``a * b``."""
-        if len(a) * len(b) > _LARGEST_PRODUCT:
+        if len(a) * len(b) > _LARGEST_PRODUCT or _repeats(a, b) or _repeats(b, a):
             first, second = sorted((self.operand(a, dtype), self.operand(b, dtype)), key=sort_key)
             return atom_sum(Binary("*", first, second))
         result: Sum = {}
