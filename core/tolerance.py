@@ -22,6 +22,7 @@ from relay2relax.core.dtype import Array, is_float, of_array
 
 _EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
 # Whole models chain layers; sums of up to a few thousand products each are covered by this length.
+# It is the same for every model: how long the sums of one are is not looked at.
 MODEL_REDUCTION = 65536
 
 
@@ -109,7 +110,7 @@ def tolerance_of(dtype: str, reduction: int) -> Tolerance:
     """Return the tolerance for ``dtype`` after sums of ``reduction`` terms."""
     if not is_float(dtype):
         return Tolerance(0.0, why=dtype)
-    return Tolerance(bound(dtype, reduction), scaled=True, why=f"{dtype}, {reduction} terms")
+    return Tolerance(bound(dtype, reduction), scaled=True, why=f"{dtype}, room for sums of {reduction:,} terms")
 
 
 def difference(actual: Array, expected: Array, reduction: int = 1, tolerance: Tolerance | None = None) -> Difference:
