@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from relay2relax.cli import outcome, screen, streams
 from relay2relax.cli.names import importable, plain_name
 from relay2relax.core import Diagnostic, FileError, ParseError, Relay2RelaxError
+from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import about, mistake
 from relay2relax.core.errors.table import files, running
@@ -151,6 +152,26 @@ def load_script(path: Path) -> relax_ir.IRModule | None:
             return relax_ir.parse(content.decode("utf-8"), shown(path))
         except UnicodeDecodeError as error:
             raise ParseError(f"{shown(path)!r} is no TVMScript: byte {error.start} is not UTF-8") from None
+
+
+def load_compiled(path: Path) -> relax_ir.Compiled | None:
+    """Return the program of kernels in ``path`` where TVM compiled that, None where it is something
+    else.
+
+    That it has no operators is said on standard error.
+    """
+    from relay2relax import relax_ir
+    from relay2relax.relax_ir.compiled.graph_executor import kernels_of
+
+    content = read_content(path)
+    with about(shown(path)):
+        found = relax_ir.read_compiled(content, shown(path))
+    if found is not None:
+        kernels = counted(len(kernels_of(found.module)), "kernel")
+        outcome.note(
+            f"{shown(path)} was compiled: its operators are gone. To run it takes {kernels} that only the library has"
+        )
+    return found
 
 
 def holds_script(path: Path) -> bool:

@@ -43,6 +43,9 @@ def run(model: Path, params: Path | None, dims: list[str], view: View, out: Path
         model = folder.find(model).script
     with screen.progress(f"reading {model.name}"):
         script, given = files.load_script(model), files.load_arrays(params)
+        compiled = files.load_compiled(model) if script is None else None
+        if compiled is not None:
+            script, given = compiled.module, {**compiled.weights, **given}
         if script is None:
             module = files.load_model(model, extents)
             found = _found(view, module, given, extents)

@@ -45,7 +45,7 @@ def _facts(summary: Summary) -> Iterator[str]:
     others = summary.calls_of_tensorir - sum(one.calls for one in summary.as_tensorir)
     if others > 0:
         yield _fact("as TensorIR", f"{others:,} {'call' if others == 1 else 'calls'} that no reason is given for")
-    elif not summary.as_tensorir:
+    elif not summary.as_tensorir and not summary.not_counted:
         yield _fact("as TensorIR", "nothing: Relax has all operators")
 
 

@@ -11,6 +11,7 @@ Begin reading in ``ir/expr.py`` and ``ir/struct_info.py``. Each room imports onl
 - ``inference/`` the struct info of every expression
 - ``analysis/`` questions: uses, definitions, well-formedness, equality, hashes
 - ``build/`` programs made binding by binding, in normal form
+- ``compiled/`` what TVM compiled, as programs that call its kernels
 - ``transform/`` passes
 - ``script/`` TVMScript, read and written
 - ``tvm_bridge.py`` modules of an installed apache-tvm
@@ -38,6 +39,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "build.expr_mutator": ["ExprMutator"],
         "build.sequence_builder": ["BuilderError"],
         "inference.infer": ["Inference", "StructInfoError"],
+        "compiled.artefact": ["Compiled", "read_compiled"],
         "ir.devices": ["VDevice"],
         "ir.expr": [
             "Binding",
@@ -100,6 +102,7 @@ if TYPE_CHECKING:
     from relay2relax.relax_ir.build.builder import BlockBuilder, call_op
     from relay2relax.relax_ir.build.expr_mutator import ExprMutator
     from relay2relax.relax_ir.build.sequence_builder import BuilderError
+    from relay2relax.relax_ir.compiled.artefact import Compiled, read_compiled
     from relay2relax.relax_ir.inference.infer import Inference, StructInfoError
     from relay2relax.relax_ir.ir.devices import VDevice
     from relay2relax.relax_ir.ir.expr import (
@@ -156,6 +159,7 @@ __all__ = [
     "Call",
     "CallDPSPacked",
     "CallTIR",
+    "Compiled",
     "Constant",
     "DataTypeImm",
     "DifferentError",
@@ -200,6 +204,7 @@ __all__ = [
     "print_function",
     "print_module",
     "print_struct_info",
+    "read_compiled",
     "script_file",
     "script_names",
     "structural_equal",

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Literal
 
 from relay2relax import graph, relax_ir, relay_ir
+from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array, bits, of_array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.graph import MSCGraph
@@ -61,6 +62,10 @@ class Cost:
             _sum([self.operations, other.operations]),
             _sum([self.bytes, other.bytes]),
         )
+
+
+# Calls of functions that are not in the program.
+_ELSEWHERE = (NodeKind.CALL_DPS_PACKED, NodeKind.CALL_PACKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +211,9 @@ def _with_costs(
     ``names`` are what the summary calls operators; ``own`` PrimFuncs were there before lowering.
     """
     said = replace(summary, as_tensorir=calls_as_tensorir(relax))
+    elsewhere = sum(summary.operators.get(kind.value, Cost()).calls for kind in _ELSEWHERE)
+    if elsewhere:
+        return replace(said, not_counted=f"{counted(elsewhere, 'call')} of functions that only a library has")
     try:
         lowered = lower()
     except Relay2RelaxError as error:

@@ -19,6 +19,8 @@ _HEAD = 4096
 _TORCH = "--params reads its state dict where PyTorch is installed"
 _UNPACK = "unpack it, and name the file inside"
 ONNX = "an ONNX model; relay_ir.frontend.from_onnx imports those, in Python: the command reads Relay alone"
+# What TVM compiled: see ``relax_ir/compiled``.
+_COMPILED = "use what it was compiled from; where it has the graph of an executor, `relay2relax inspect` shows that"
 # What a command asked for where it was given another file.
 Asked = Literal["model", "weights"]
 # What to do with a file that is right in another place.
@@ -61,11 +63,16 @@ _KINDS = (
     _Kind(b"\x89HDF\r\n\x1a\n", "an HDF5 file, as Keras writes them", "save the weights with numpy.savez"),
     _Kind(b"GGUF", "a GGUF file", "convert it to safetensors"),
     _Kind(b"TFL3", "a TensorFlow Lite model", "import it in a TVM that has the frontend, and save the Relay", 4),
-    _Kind(b"\x7fELF", "a library or program (ELF)", "a compiled model holds no Relay: use what it was compiled from"),
+    _Kind(b"\x7fELF", "a library or program (ELF)", f"a compiled model holds no Relay: {_COMPILED}"),
     _Kind(b"MZ", "a library or program of Windows"),
     _Kind(b"\xcf\xfa\xed\xfe", "a library or program of macOS"),
     _Kind(b"\xca\xfe\xba\xbe", "a library or program of macOS, or a class of Java"),
     _Kind(b"!<arch>\n", "a static library"),
+    _Kind(
+        0xD225DE2F4214151D.to_bytes(8, "little"),
+        "the bytecode of TVM's virtual machine",
+        "it names kernels of a library and holds no Relay: use what it was compiled from",
+    ),
     _Kind(b"%PDF", "a PDF document"),
     _Kind(b"\x89PNG", "a PNG picture"),
     _Kind(b"\xff\xd8\xff", "a JPEG picture"),
@@ -114,7 +121,8 @@ _DOCUMENTS: tuple[tuple[frozenset[str], str], ...] = (
     (
         frozenset({"nodes", "arg_nodes", "heads"}),
         "the graph of a graph executor, as TVM's relay.build makes it of fused kernels, or a symbol of MXNet; neither "
-        "holds Relay: name the module that it was made of, which TVM saves with mod.astext() or save_json",
+        "holds Relay: name the module that it was made of, which TVM saves with mod.astext() or save_json; "
+        "`relay2relax inspect` shows the graph of an executor",
     ),
     (frozenset({"nodes", "prims", "relay2relax"}), "a graph that relay2relax wrote; name the model it was made of"),
     (frozenset({"model", "via", "relay_calls"}), "a summary that convert wrote; name the model it was made of"),
@@ -167,9 +175,9 @@ def _describe_tar(buffer: memoryview) -> str:
     if relay_texts(files):
         return "an archive in TVM's Model Library Format, without parameters; it is read as a model"
     if "mod.so" in files:
-        return "what tvmc compiled, which holds no Relay: use what it was compiled from"
+        return f"what tvmc compiled, which holds no Relay: {_COMPILED}"
     if "metadata.json" in files:
-        return "an archive in TVM's Model Library Format that holds no Relay: use what it was compiled from"
+        return f"an archive in TVM's Model Library Format that holds no Relay: {_COMPILED}"
     return f"a tar archive; {_UNPACK}"
 
 
