@@ -136,6 +136,7 @@ class _ModuleReader:
             count = len(self.functions)
             (function,) = IRModule.from_expr(self._expression()).functions.values()
             self.functions[self.reader.global_var(f"main_{count}" if count else "main")] = function
+        self.begun = lexer.start
         if lexer.kind not in ("metadata", "end"):
             lexer.unexpected("the end of the expression")
 
