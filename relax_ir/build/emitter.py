@@ -44,9 +44,10 @@ from relay2relax.relax_ir.ir.struct_info import (
     to_type,
 )
 from relay2relax.tir.extent import ANY, Extent, Shape, is_any
-from relay2relax.tir.ir.expr import FloatImm, IntImm
+from relay2relax.tir.ir.expr import FloatImm, IntImm, PrimExpr
 from relay2relax.tir.ir.expr import Var as PrimVar
 from relay2relax.tir.ir.stmt import PrimFunc
+from relay2relax.tir.ir.visit import variables
 from relay2relax.tir.te.inline import with_scalars
 
 _Call: TypeAlias = tuple[OpDef, Any, Sequence[Expr]]
@@ -181,6 +182,7 @@ class OpEmitter:
         beforehand.
         """
         attrs = attributes_in_terms_of(attrs, self.symbols)
+        _refuse_foreign(op, attrs)
         if op.settle is None:
             return op, attrs, args
         found = settled(op, attrs, [self._numbers_in(arg) for arg in args])
@@ -277,6 +279,20 @@ class OpEmitter:
         if not isinstance(type_, TupleType):
             return (arg,)
         return tuple(field for i in range(len(type_.fields)) for field in self._fields(self.item(arg, i)))
+
+
+def _refuse_foreign(op: OpDef, attrs: object) -> None:
+    """Raise UnsupportedError where ``attrs`` name extents that no input of the program has.
+
+    Those of inputs are int64 here; what is narrower stands in an attribute alone.
+    """
+    values = [getattr(attrs, field.name) for field in attr_fields(type(attrs))]
+    parts = [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
+    extents = [part for part in parts if isinstance(part, PrimExpr) and not is_any(part)]
+    foreign = {var.name for extent in extents for var in variables(extent) if var.dtype != "int64"}
+    if foreign:
+        named = ", ".join(sorted(foreign))
+        raise UnsupportedError(f"{op.name}: its attributes name {named}, which no input has; write numbers there")
 
 
 def _is_open(info: StructInfo) -> bool:
