@@ -36,7 +36,7 @@ from relay2relax.tir.analysis.relations import Relation, extent_relations
 from relay2relax.tir.arith.evaluate import no_extent
 from relay2relax.tir.ir.expr import Binary, Buffer, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.stmt import PrimFunc
-from relay2relax.tir.ir.visit import shape_variables
+from relay2relax.tir.ir.visit import shape_variables, subexpressions, variables
 
 # Kernels of about this much text make one file; files are compiled side by side.
 _UNIT_CHARACTERS = 24000
@@ -68,6 +68,11 @@ R2R_EXPORT void r2r_wrong(int64_t* found) { memcpy(found, r2r_last, sizeof r2r_l
 ANY_SIZE = 0x7FFFFFFFFFFFFFFF
 # What an entry returns that was told to end.
 STOPPED = -0x7FFFFFFFFFFFFFFF
+
+# A loop over so many empty ones is soon over.
+_FEW = 1 << 20
+# What ``size_text`` writes.
+_SIZES = ("+", "-", "*", "//", "%", "min", "max")
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,12 +379,35 @@ def _entry_text(
         left = f"s ? s[{len(names)}] : {ANY_SIZE}" if any(site.memory for site in _sites(stages)) else "0"
         lines.append(f"  int64_t wrong[6] = {{0, 0, 0, {left}, (int64_t)(size_t)&r2r_last, 0}};")
     for number, (stage, function) in enumerate(zip(stages, functions, strict=True)):
-        lines.append(f"  {function}({_arguments(stage.kernel, places, names)});")
+        filled = _filled(stage.kernel, names)
+        lines.append(f"  {filled}{function}({_arguments(stage.kernel, places, names)});")
         lines.append(f"  if (t) r2r_lap(t, t + {number + 1});")
         if stage.kernel.asks:
             lines.append(f"  if (wrong[0]) return r2r_report(wrong, {before});")
             before += len(stage.kernel.sites)
     return [*lines, "  return 0;", "}"]
+
+
+def _filled(kernel: Kernel, names: Mapping[Var, str]) -> str:
+    """Return, as C, the condition that a kernel writes anything; nothing where loops find out soon.
+
+    A tensor without elements may have an extent of any size, and a loop over it would never end.
+    """
+    if len(kernel.written) != 1:
+        return ""
+    (buffer,) = kernel.written
+    far = [extent for extent in buffer.shape if not isinstance(extent, IntImm) or extent.value > _FEW]
+    if IntImm(0) in buffer.shape:
+        return "if (0) " if far else ""
+    asked = [extent for extent in far if names.keys() >= {*variables(extent)} and _is_size(extent)]
+    return f"if ({' && '.join(f'{size_text(one, names)} > 0' for one in asked)}) " if asked and len(far) > 1 else ""
+
+
+def _is_size(extent: PrimExpr) -> bool:
+    return all(
+        isinstance(one, (IntImm, Var)) or (isinstance(one, Binary) and one.op in _SIZES)
+        for one in subexpressions(extent)
+    )
 
 
 def _value(var: Var, name: str, number: int) -> str:
