@@ -124,6 +124,10 @@ _DOCUMENTS: tuple[tuple[frozenset[str], str], ...] = (
         "holds Relay: name the module that it was made of, which TVM saves with mod.astext() or save_json; "
         "`relay2relax inspect` shows the graph of an executor",
     ),
+    (
+        frozenset({"root_index", "nodes"}),
+        "a document of TVM 0.21 or later, which has no Relay; name the module as TVM up to 0.19 saves it",
+    ),
     (frozenset({"nodes", "prims", "relay2relax"}), "a graph that relay2relax wrote; name the model it was made of"),
     (frozenset({"model", "via", "relay_calls"}), "a summary that convert wrote; name the model it was made of"),
 )
@@ -154,6 +158,8 @@ def describe_archive(names: list[str]) -> str:
         if "constants.pkl" in parts:
             return "a TorchScript program; save the module's state_dict() with safetensors.torch.save_file"
         return f"a PyTorch checkpoint; {_TORCH}"
+    if "archive_format" in parts and "model.json" in parts:
+        return "a program of torch.export; save the weights with safetensors.torch.save_file"
     if "model.weights.h5" in parts:
         return "a Keras model; save the weights with numpy.savez"
     if "META-INF" in {name.partition("/")[0] for name in names}:
