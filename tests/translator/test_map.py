@@ -20,6 +20,7 @@ from relay2relax.relax_ir.ir.visit import all_sequences, bindings
 from relay2relax.tir.ir.stmt import PrimFunc
 
 FILES = ("operators", "dynamic", "language", "frontend_onnx", "frontend_torch", "random", "passes")
+BINDING = translator.PlaceKind.BINDING
 VIAS: tuple[translator.Via, ...] = ("tir", "graph")
 
 TEXT = """#[version = "0.0.5"]
@@ -153,14 +154,17 @@ def attributes_read(mod: relay_ir.IRModule) -> Read:
 def check_kept(name: str, item: translator.Item, traced: translator.Traced, read: Read) -> None:
     places = list(traced.map.places(item.node))
     assert places, (name, item)
+    lines = read_bindings(traced)
     if item.aspect == "annotation":
         kinds = (translator.PlaceKind.PARAMETER, translator.PlaceKind.FUNCTION)
         assert any(place.kind in kinds for place in places) or item.name == "result", (name, item)
     if item.aspect == "name":
         assert item.name in {place.name for place in places}, (name, item)
+    elif item.aspect == "dtype" and traced.map.relay[item.node].kind == "Call":
+        infos = [str(lines[place.function, place.name].var.info) for place in places if place.kind is BINDING]
+        assert any(f"dtype='{item.name}'" in one for one in infos), (name, item, infos)
     elif item.aspect == "attribute" and traced.map.relay[item.node].kind == "Call":
-        lines = read_bindings(traced)
-        calls = [lines[place.function, place.name] for place in places if place.kind is translator.PlaceKind.BINDING]
+        calls = [lines[place.function, place.name].value for place in places if place.kind is BINDING]
         attrs = [call.attrs for call in calls if isinstance(call, relax_ir.Call)]
         node = traced.map.relay[item.node]
         said = [getattr(one, item.name) for one in read[node.name, node.text if node.json is None else node.json]]
@@ -169,11 +173,11 @@ def check_kept(name: str, item: translator.Item, traced: translator.Traced, read
 
 
 @lru_cache(maxsize=1)
-def read_bindings(traced: translator.Traced) -> dict[tuple[str, str], relax_ir.Expr]:
-    """Return what variables are bound to in the script, by the names of function and variable."""
+def read_bindings(traced: translator.Traced) -> dict[tuple[str, str], relax_ir.Binding | relax_ir.MatchCast]:
+    """Return what the script binds, by the names of function and variable."""
     module = relax_ir.parse(traced.module.script(), check_well_formed=False)
     return {
-        (var.name, binding.var.name): binding.value
+        (var.name, binding.var.name): binding
         for var, func in module.functions.items()
         if isinstance(func, relax_ir.Function)
         for seq in all_sequences([func.body])

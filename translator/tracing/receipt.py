@@ -6,7 +6,7 @@ devices, marks of partitions, dtypes. Everything has an item, so what has none i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from relay2relax import relax_ir, relay_ir
@@ -27,7 +27,7 @@ _REGION = ("annotation.compiler_begin", "annotation.compiler_end")
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A Relay node on its way into the receipt: its number, the expression, what the map says of
-    it, and the places in Relax with what stands there.
+    it, the places in Relax with what stands there, its type, and the dtypes of what is bound there.
     """
 
     number: int
@@ -35,6 +35,8 @@ class Standing:
     node: RelayNode
     places: Sequence[Place]
     values: Sequence[relax_ir.Expr]
+    type_: relay_ir.Type | None
+    dtypes: Collection[str]
 
     def item(self, aspect: str, name: str, fate: Fate, note: str = "") -> Item:
         """Return the item of one thing that the node says; where nothing of the node is left, the
@@ -75,6 +77,8 @@ def _items(one: Standing, module: relax_ir.IRModule) -> Iterator[Item]:
             yield one.item("name", name, *_named(one, name))
         case relay_ir.Constant(data):
             yield one.item("dtype", of_array(data), Fate.KEPT)
+    if isinstance(one.expr, relay_ir.Call) and isinstance(one.type_, relay_ir.TensorType):
+        yield one.item("dtype", one.type_.dtype, *_result(one, one.type_.dtype))
     if one.node.span:
         yield one.item("span", one.node.span, Fate.MOVED, _OURS)
 
@@ -139,6 +143,15 @@ def _attribute(
     if not names:
         return Fate.IMPLIED, "the result, which the translation knows"
     return Fate.MOVED, f"expressed by {', '.join(names)}"
+
+
+def _result(one: Standing, dtype: str) -> tuple[Fate, str]:
+    """Return what became of the dtype of a call's result."""
+    if dtype in one.dtypes:
+        return Fate.KEPT, ""
+    if one.dtypes:
+        return Fate.DROPPED, f"Relax's value is {' or '.join(sorted(one.dtypes))}"
+    return Fate.IMPLIED, "the value that stands for it has that dtype"
 
 
 def _written(op: OpDef) -> str:

@@ -14,8 +14,10 @@ from relay2relax.graph.model import MSCGraph
 from relay2relax.graph.relax.trace import Trace
 from relay2relax.graph.relax.values import Cell, Closure, Data, Fields, Lifted, Maker, Value, is_known, what
 from relay2relax.relax_ir.ir.expr import CallTIR
+from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings, values
 from relay2relax.relax_ir.script.printer import global_names, variable_names
+from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.rewrite import binders, nodes
 from relay2relax.translator.pipeline import Options, Passage, Translation, Via, passage
 from relay2relax.translator.tracing.model import Fate, GraphNode, Map, Place, PlaceKind, RelayNode
@@ -45,7 +47,8 @@ def translate_with_map(
     relay = list(_relay_nodes(done, parts, rewrites, bool(options.get("schedule"))))
     relay_nodes = tuple(node for _, node in relay)
     bare = Map(via, done.entry, options.get("schedule") or "", relay_nodes, tuple(parts.nodes), tuple(relax.places))
-    standing = [_standing(bare, number, expr, relax) for number, (expr, _) in enumerate(relay)]
+    types = typed_module(done.given).types
+    standing = [_standing(bare, number, expr, relax, types.get(expr)) for number, (expr, _) in enumerate(relay)]
     found = replace(bare, receipt=tuple(receipt_of(done.given, done.module, standing)))
     return Traced(done.module, done.source, done.found.graph, found)
 
@@ -58,6 +61,8 @@ class RelaxPlaces:
         self.of: dict[relax_ir.Expr, int] = {}
         # What stands at a place: the value of a binding, a function.
         self.values: dict[int, relax_ir.Expr] = {}
+        # The dtypes of what is bound at a place.
+        self.dtypes: dict[int, frozenset[str]] = {}
         names, functions = variable_names(module), global_names(module)
         for var, func in module.functions.items():
             if not isinstance(func, relax_ir.Function):
@@ -70,6 +75,7 @@ class RelaxPlaces:
                 for binding in bindings(seq):
                     value = binding.value
                     called = functions[value.func] if isinstance(value, CallTIR) else ""
+                    self.dtypes[len(self.places)] = _dtypes(binding.var.info)
                     self._add(binding.var, Place(PlaceKind.BINDING, name, names[binding.var], called), value)
                     for param in value.params if isinstance(value, relax_ir.Function) else ():
                         self._add(param, Place(PlaceKind.PARAMETER, name, names[param]))
@@ -164,11 +170,24 @@ class _Graph:
                     yield value
 
 
-def _standing(found: Map, number: int, expr: relay_ir.Expr, relax: RelaxPlaces) -> Standing:
+def _dtypes(info: StructInfo | None) -> frozenset[str]:
+    """Return the dtypes of the tensors of a value."""
+    match info:
+        case TensorStructInfo(_, dtype):
+            return frozenset({dtype})
+        case TupleStructInfo(fields):
+            return frozenset(dtype for one in fields for dtype in _dtypes(one))
+    return frozenset()
+
+
+def _standing(
+    found: Map, number: int, expr: relay_ir.Expr, relax: RelaxPlaces, type_: relay_ir.Type | None
+) -> Standing:
     node = found.relay[number]
     places = dict.fromkeys(place for one in node.graph for place in found.graph[one].relax)
     values_ = [relax.values[place] for place in places if place in relax.values]
-    return Standing(number, expr, node, [found.relax[place] for place in places], values_)
+    dtypes = frozenset(dtype for place in places for dtype in relax.dtypes.get(place, ()))
+    return Standing(number, expr, node, [found.relax[place] for place in places], values_, type_, dtypes)
 
 
 def _why(got: Sequence[Value]) -> str:
