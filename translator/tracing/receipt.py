@@ -27,7 +27,8 @@ _REGION = ("annotation.compiler_begin", "annotation.compiler_end")
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A Relay node on its way into the receipt: its number, the expression, what the map says of
-    it, the places in Relax with what stands there, its type, and the dtypes of what is bound there.
+    it, the places in Relax with what stands there, its type, and the dtypes of what is bound
+    there.
     """
 
     number: int
