@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeAlias, Union
 
-from relay2relax.core.limits import active
+from relay2relax.core.limits import active, check
 from relay2relax.tir.arith.simplify import EXTENTS, prove, simplify
 from relay2relax.tir.arith.sums import flattened
 from relay2relax.tir.ir.expr import AnyExtent, Binary, BinaryOp, IntImm, PrimExpr, Var, binary
@@ -53,11 +53,15 @@ def as_prim(extent: Extent) -> PrimExpr:
 
 
 def canonical(expr: Extent) -> Extent:
-    """Return ``expr`` in canonical form; a constant becomes a plain int."""
+    """Return ``expr`` in canonical form; a constant becomes a plain int.
+
+    Raises LimitError where the limits around this place are reached.
+    """
     if isinstance(expr, int):
         return expr
     if isinstance(expr, AnyExtent):
         return ANY
+    check()
     simple = simplify(expr, EXTENTS)
     return simple.value if isinstance(simple, IntImm) else simple
 

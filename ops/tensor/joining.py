@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -132,17 +132,18 @@ def concatenate_numpy(attrs: ConcatenateAttrs, data: tuple[Array, ...]) -> Array
 def concatenate_compute(attrs: ConcatenateAttrs, out: TensorType, data: tuple[te.Tensor, ...]) -> te.Tensor:
     """Return each element from the tensor that its place along the axis falls into."""
     axis = attrs.axis % data[0].rank
-    starts = [total(one.shape[axis] for one in data[:number]) for number in range(len(data))]
+    ends = list(accumulate((one.shape[axis] for one in data), add))
+    starts = [0, *ends[:-1]]
 
     def element(*i: PrimExpr) -> PrimExpr:
         value: PrimExpr | None = None
-        for one, start in zip(reversed(data), reversed(starts), strict=True):
+        for one, start, end in zip(reversed(data), reversed(starts), reversed(ends), strict=True):
             place = (*i[:axis], i[axis] - as_prim(start), *i[axis + 1 :])
             loaded = one[place]
             if value is None:
                 value = loaded
             else:
-                value = if_then_else(i[axis] < as_prim(total((start, one.shape[axis]))), loaded, value)
+                value = if_then_else(i[axis] < as_prim(end), loaded, value)
         assert value is not None
         return value
 

@@ -17,6 +17,8 @@ from relay2relax import Limits, backends, graph, relax_ir, relay_ir, translator
 from relay2relax.core.errors import ErrorKind, LimitError, Relay2RelaxError
 from relay2relax.core.errors.table import limits
 from relay2relax.core.npz import read_npz
+from relay2relax.tir.extent import add, product
+from relay2relax.tir.ir.expr import Var
 
 HEAD = '#[version = "0.0.5"]\n'
 LINES = 10_000
@@ -65,6 +67,14 @@ def test_a_long_text(share: float) -> None:
     whole = time.monotonic() - begin
     said = refused(limits.SECONDS, Limits(seconds=share * whole / 2), lambda: relay_ir.infer_type(relay_ir.parse(TEXT)))
     assert "the time is over" in said
+
+
+def test_extents_of_many_parts() -> None:
+    """Extents of types are put into canonical form, which asks as well."""
+    begin = time.monotonic()
+    sums = [add(Var(f"n{number}"), 1) for number in range(60)]
+    product(sums)
+    refused(limits.SECONDS, Limits(seconds=(time.monotonic() - begin) / 4), lambda: product(sums))
 
 
 def test_a_long_document() -> None:
