@@ -62,6 +62,8 @@ def run(model: Path, params: Path | None, dims: list[str], view: View, out: Path
         print((screen.json_that_shows(text) if view.form == "json" else text).rstrip("\n"))
     else:
         target.write(_with_mark(text, view.form))
+        if not view.as_json:
+            screen.tell(f"wrote {out}")
 
 
 def _found(

@@ -4,6 +4,7 @@ colours, tables that fit.
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -116,6 +117,14 @@ def test_a_verbose_command_says_files_and_times_on_stderr(folder: Path) -> None:
     assert re.search(r"^reading net\.relay: \d+\.\d\d s$", verbose.stderr, re.MULTILINE)
     assert re.search(r"^running on numpy: \d+\.\d\d s$", verbose.stderr, re.MULTILINE)
     assert "drawn from seed 0" in verbose.stderr
+
+
+def test_inspect_says_what_it_wrote(folder: Path) -> None:
+    said = command("inspect", "net.relay", "--format", "dot", "--out", "net.dot", cwd=folder).stdout
+    assert said == "wrote net.dot\n"
+    document = command("inspect", "net.relay", "--json", "--out", "net.txt", cwd=folder).stdout
+    assert isinstance(json.loads(document), dict)
+    assert command("inspect", "net.relay", "-q", "--out", "again.txt", cwd=folder).stdout == ""
 
 
 def test_quiet_and_verbose_exclude_each_other(folder: Path) -> None:
