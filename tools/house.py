@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import networkx as nx
-from sentences import Sentences, find_sentences
+from sentences import find_sentences
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -236,13 +236,18 @@ def main() -> int:
     full = crowded(folders)
     if given.details:
         for one in reports.values():
-            groups = ["circle: " + " ".join(group) for group in one.circles]
-            print(*groups, *one.long_functions, *one.any_uses, *one.long_prose, *one.busy_asserts, sep="\n")
-    print(*(f"more than {MOST_FILES} files: {one}" for one in full), sep="\n")
-    said = sentences(trees)
+            print(*one.long_functions, *one.any_uses, sep="\n")
     outside = outside_prose()
+    # What must not be there at all is always named.
+    tell(f"more than {MOST_FILES} files", full)
+    tell("circle", [" ".join(group) for one in reports.values() for group in one.circles])
+    tell(f"over {MOST_COLUMNS} columns", [*(place for one in reports.values() for place in one.long_prose), *outside])
+    tell("does more than ask", [place for one in reports.values() for place in one.busy_asserts])
+    said = find_sentences({path.relative_to(ROOT): tree for path, tree in trees.items()})
+    tell("said twice", said.twice)
+    tell("not the fields of the template", said.unlike)
     if given.details:
-        print(*outside, *said.bare, *said.twice, *said.unlike, sep="\n")
+        print(*said.bare, sep="\n")
     total = sum(one.lines for one in reports.values())
     found = Limits(
         len(full),
@@ -258,12 +263,10 @@ def main() -> int:
     return verdict(found)
 
 
-def sentences(trees: dict[Path, ast.Module]) -> Sentences:
-    """Return what the messages of the packages say; names those that stand twice."""
-    found = find_sentences({path.relative_to(ROOT): tree for path, tree in trees.items()})
-    print(*(f"said twice: {one}" for one in found.twice), sep="\n")
-    print(*(f"not the fields of the template: {one}" for one in found.unlike), sep="\n")
-    return found
+def tell(what: str, places: list[str]) -> None:
+    """Print each of the places, and what is wrong there."""
+    for place in places:
+        print(f"{what}: {place}")
 
 
 def verdict(found: Limits) -> int:
