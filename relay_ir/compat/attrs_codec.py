@@ -73,7 +73,10 @@ def parse_int(text: str) -> int:
 
     Raises ParseError where it is none or does not fit 64 bits.
     """
-    digits = text[1:] if text[:1] == "-" else text
+    # Most are indices of nodes; so many digits fit.
+    if len(text) <= 18 and text.isdigit() and text.isascii():
+        return int(text)
+    digits = text.removeprefix("-")
     if digits.isascii() and digits.isdigit() and len(digits) <= 20:
         value = int(text)
         if value in _INT64:

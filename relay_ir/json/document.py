@@ -59,13 +59,13 @@ def _check_node(index: int, node: object) -> None:
     for name, value in node.items():
         match name:
             case "attrs":
-                fits = isinstance(value, dict) and all(isinstance(field, str) for field in value.values())
+                fits = isinstance(value, dict) and {str}.issuperset(map(type, value.values()))
                 wanted = "an object of strings"
             case "keys":
-                fits = isinstance(value, list) and all(isinstance(key, str) for key in value)
+                fits = isinstance(value, list) and {str}.issuperset(map(type, value))
                 wanted = "a list of strings"
             case "data":
-                fits = isinstance(value, list) and all(type(item) is int for item in value)
+                fits = isinstance(value, list) and {int}.issuperset(map(type, value))
                 wanted = "a list of node indices"
             case "type_key" | "repr_str" | "repr_b64" | "global_key":
                 fits, wanted = isinstance(value, str), "a string"

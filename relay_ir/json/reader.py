@@ -26,7 +26,7 @@ from relay2relax.core.errors import (
     placed,
 )
 from relay2relax.core.errors.table import reading
-from relay2relax.core.limits import check
+from relay2relax.core.limits import active
 from relay2relax.core.progress import going_on
 from relay2relax.core.source import SequentialSpan, Span
 from relay2relax.core.tensor_blob import read_tensor
@@ -52,7 +52,7 @@ from relay2relax.relay_ir.ir.opaque import OpaqueFunction
 from relay2relax.relay_ir.json.document import in_node, no_such_node, node_text, odd_map, read_document
 from relay2relax.relay_ir.json.opaque import PRIM_FUNC, Closure, closure, opaque_function
 from relay2relax.relay_ir.json.scalars import is_extent, make_scalar, prim
-from relay2relax.relay_ir.json.schema import EXPRESSIONS, FIELDS, INLINE, LEAVES, Node, Values
+from relay2relax.relay_ir.json.schema import EXPRESSIONS, FIELDS, INLINE, LEAVES, REFERENCES, Node, Values
 from relay2relax.tir.ir import expr as tir
 
 _ATTRS = "relay.attrs."
@@ -194,9 +194,11 @@ class _Reader:
         on_path = {self.root}
         needed = self.dependencies(self.root)
         stack: list[tuple[int, list[int], Iterator[int]]] = [(self.root, needed, iter(needed))]
+        budget = active()
         with going_on("nodes of the document", lambda: (len(self.objects), len(self.nodes))):
             while stack:
-                check()
+                if budget is not None:
+                    budget.check()
                 index, needed, rest = stack[-1]
                 for other in rest:
                     if other in self.objects:
@@ -271,11 +273,9 @@ class _Reader:
         fields = node.get("attrs", {})
         if key in ("Array", "Map"):
             yield from node.get("data", ())
-        elif key in FIELDS:
-            for name, kind in FIELDS[key]:
-                if kind not in INLINE and kind != "skip" and name in fields:
-                    if kind == "string" and not self._is_reference_to_string(fields[name]):
-                        continue
+        elif key in REFERENCES:
+            for name, kind in REFERENCES[key]:
+                if name in fields and (kind != "string" or self._is_reference_to_string(fields[name])):
                     yield node_index(name, fields[name])
         elif key.startswith(_ATTRS):
             cls = self.attrs_layout(key, fields)

@@ -131,6 +131,11 @@ def _parse(text: str) -> Fields:
 
 
 FIELDS: dict[str, Fields] = {key: _parse(text) for key, text in _DECLARED.items()}
+# Those of them that are read and stand in other nodes.
+REFERENCES: dict[str, Fields] = {
+    key: tuple((name, kind) for name, kind in fields if kind not in INLINE and kind != "skip")
+    for key, fields in FIELDS.items()
+}
 
 # Nodes of programs, which are walked without recursion, as against values.
 EXPRESSIONS = frozenset(
