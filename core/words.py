@@ -153,6 +153,7 @@ def _escape(found: re.Match[str]) -> str:
     return _ESCAPES.get(char) or f"\\u{ord(char):04x}" if char < "\U00010000" else escaped(char)
 
 
+@lru_cache(maxsize=4096)
 def word(text: str) -> Identifier:
     """Return ``text``, which has to be one Python name and no keyword; raises WordError."""
     return _made_of(text, [text])

@@ -14,7 +14,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
-from relay2relax.core.words import Code, code, comma, number, numeral, quoted, sign, truth, word
+from relay2relax.core.words import Code, code, comma, joined, number, numeral, quoted, sign, truth, word
 from relay2relax.ops.target.layout_rewrites import IndexMap
 from relay2relax.relax_ir.ir.devices import Device
 from relay2relax.relax_ir.ir.mesh import DeviceMesh, Sharding, device_mesh_text, placement_text
@@ -38,7 +38,9 @@ Names = Callable[[Var], Code]
 Meshes = Mapping[DeviceMesh, str]
 _NO_MESHES: Meshes = MappingProxyType({})
 
-_ATOM = 4
+# What the annotation of most variables, and most lists of numbers, are joined of.
+_TENSOR, _DTYPE = code("R.Tensor"), code("dtype=")
+_OPEN, _CLOSE, _BEGIN, _END = code("("), code(")"), code("["), code("]")
 
 
 def extent_text(extent: Extent, names: Names, level: int = 0) -> Code:
@@ -75,7 +77,7 @@ def _row(values: tuple[Extent, ...], names: Names, known: Set[Var] | None) -> li
     texts = [extent_text(value, names) for value in values]
     if known is None:
         return texts
-    return [t if set(variables(v)) <= known else quoted(t)
+    return [t if isinstance(v, int) or set(variables(v)) <= known else quoted(t)
             for t, v in zip(texts, values, strict=True)]  # fmt: skip
 
 
@@ -88,7 +90,7 @@ def mesh_text(mesh: DeviceMesh, meshes: Meshes) -> Code:
 
 def tuple_text(items: list[Code]) -> Code:
     """Return a Python tuple of ``items``."""
-    return code("({},)", items[0]) if len(items) == 1 else code("({})", comma(items))
+    return code("({},)", items[0]) if len(items) == 1 else joined(_OPEN, comma(items), _CLOSE)
 
 
 def info_text(info: StructInfo, names: Names, known: Set[Var] | None = None, meshes: Meshes = _NO_MESHES) -> Code:
@@ -107,10 +109,10 @@ def info_text(info: StructInfo, names: Names, known: Set[Var] | None = None, mes
             return code("R.DTensor({})", comma(parts))
         case TensorStructInfo(shape, dtype, ndim, vdevice):
             parts = [] if shape is None else [tuple_text(_row(shape, names, known))]
-            parts += [code("dtype={}", quoted(dtype))] if dtype else []
+            parts += [joined(_DTYPE, quoted(dtype))] if dtype else []
             parts += [code("vdevice={}", quoted(vdevice))] if vdevice else []
             parts += [code("ndim={}", ndim)] if shape is None and ndim >= 0 else []
-            return code("R.Tensor({})", comma(parts)) if parts else code("R.Tensor")
+            return joined(_TENSOR, _OPEN, comma(parts), _CLOSE) if parts else _TENSOR
         case ShapeStructInfo(values, _) if values is not None:
             return code("R.Shape([{}])", comma(_row(values, names, known)))
         case ShapeStructInfo(_, ndim):
@@ -228,7 +230,7 @@ def attribute_text(value: object, names: Names, meshes: Meshes = _NO_MESHES) -> 
         case Device(type_, index):
             return code("R.device({}, {})", type_, index)
         case list() | tuple():
-            return code("[{}]", comma(attribute_text(one, names, meshes) for one in value))
+            return joined(_BEGIN, comma(attribute_text(one, names, meshes) for one in value), _END)
         case Mapping():
             items = sorted(value.items())
             return code("{{{}}}", comma(code("{}: {}", quoted(k), attribute_text(v, names, meshes)) for k, v in items))

@@ -78,7 +78,7 @@ from relay2relax.tir.script.printer import print_prim_func
 NameConstant = Callable[[Constant], "Code | None"]
 _INDENT = indented(1)
 # What a line of most programs is joined of.
-_IS_OF, _IS, _R, _OPEN, _CLOSE = code(": "), code(" = "), code("R."), code("("), code(")")
+_IS_OF, _IS, _EQUALS, _R, _OPEN, _CLOSE = code(": "), code(" = "), code("="), code("R."), code("("), code(")")
 # The table of constants beside a script, and what TVM says where it is not printed.
 _METADATA = "relax.expr.Constant"
 _OMITTED = code("# Metadata omitted. Use show_meta=True in script() method to show it.")
@@ -330,7 +330,7 @@ class _FunctionPrinter:
                 self.symbols.setdefault(value, own)
         known = set(self.symbols)
         infos = [self.parameter_info(param, known) for param in func.params]
-        params = [code("{}: {}", own, info) for own, info in zip(names, infos, strict=True)]
+        params = [joined(own, _IS_OF, info) for own, info in zip(names, infos, strict=True)]
         self.line(code("def {}({}) -> {}:", name, comma(params), info_text(func.ret, self.symbol, known, self.meshes)))
         self.depth += 1
         start = len(self.lines)
@@ -516,13 +516,13 @@ class _FunctionPrinter:
             return code("R.{}({})", dotted(script.name), comma(self.foreign(script.name, attrs, texts)))
         values = {field.name: getattr(attrs, field.name) for field in attr_fields(op.attrs)}
         texts += [self.scalar(values[name]) for name in script.positional]
+        built_in = implied(self.dialect, script.name)
         for name, value in values.items():
             if name in script.omit or name in script.positional or value is None or value == "":
                 continue
             keyword = script.rename.get(name, name)
-            if keyword in implied(self.dialect, script.name):
-                continue
-            texts.append(code("{}={}", word(keyword), attribute_text(value, self.symbol)))
+            if keyword not in built_in:
+                texts.append(joined(word(keyword), _EQUALS, attribute_text(value, self.symbol)))
         return joined(_R, dotted(script.name), _OPEN, comma(texts), _CLOSE)
 
     def scalar(self, value: object) -> Code:
