@@ -46,7 +46,7 @@ _COMMON = (
 )  # fmt: skip
 # Words that were looked at and are dtypes. Where nothing is known, or there is no value, TVM has ""
 # and "void".
-_checked: set[object] = {"", "void", *_COMMON}
+CHECKED: set[object] = {"", "void", *_COMMON}
 _MOST_CHECKED = 4096
 
 
@@ -62,14 +62,14 @@ def check_dtype(dtype: str) -> str:
     Types, variables, buffers and attributes ask when they are made, printers before they write.
     Raises DTypeError, which suggests the nearest dtype.
     """
-    if type(dtype) is str and dtype in _checked:
+    if type(dtype) is str and dtype in CHECKED:
         return dtype
     if not isinstance(dtype, str):
         raise DTypeError(f"expected the name of a dtype, found {type(dtype).__name__}")
     if _WORD.match(dtype) is None:
         raise _unknown(dtype)
-    if len(_checked) < _MOST_CHECKED:
-        _checked.add(str(dtype))
+    if len(CHECKED) < _MOST_CHECKED:
+        CHECKED.add(str(dtype))
     return dtype
 
 
@@ -89,7 +89,7 @@ def _unknown(dtype: str) -> DTypeError:
 
 def is_dtype(word: str) -> bool:
     """Whether ``word`` is the name of a dtype."""
-    return word not in ("", "void") and (word in _checked or _WORD.match(word) is not None)
+    return word not in ("", "void") and (word in CHECKED or _WORD.match(word) is not None)
 
 
 def dtype_help(word: str, otherwise: str = "expected a dtype such as `float32`") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.ir.visit import subexpressions
+from relay2relax.tir.ir.visit import mentions
 
 
 def coefficient(expr: PrimExpr, var: Var) -> int | None:
@@ -14,6 +14,8 @@ def coefficient(expr: PrimExpr, var: Var) -> int | None:
     match expr:
         case Var():
             return 1 if expr is var else 0
+        case IntImm():
+            return 0
         case Binary(("+" | "-") as op, a, b):
             left, right = coefficient(a, var), coefficient(b, var)
             if left is None or right is None:
@@ -28,7 +30,7 @@ def coefficient(expr: PrimExpr, var: Var) -> int | None:
             return b.value * left if isinstance(b, IntImm) and left is not None else None
         case Cast("int64", value):
             return coefficient(value, var)
-    return None if any(node is var for node in subexpressions(expr)) else 0
+    return None if mentions(expr, var) else 0
 
 
 def clamp_start(step: PrimExpr, size: int, extent: PrimExpr) -> PrimExpr:

@@ -89,9 +89,9 @@ class Overflow:
 
     def __init__(self, bounds: Bounds) -> None:
         self.known: dict[int, tuple[PrimExpr, bool]] = {}
-        while isinstance(bounds, Usual):
+        while type(bounds) is Usual:
             bounds = bounds.bounds
-        self.positions = bounds.bounds if isinstance(bounds, DataElse) else None
+        self.positions = bounds.bounds if type(bounds) is DataElse else None
 
     def is_data(self, expr: PrimExpr) -> bool:
         """Whether what a program loads, or is given, has a part in ``expr``."""

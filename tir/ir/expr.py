@@ -24,7 +24,7 @@ from itertools import count
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Union
 
-from relay2relax.core.dtype import check_dtype, element_dtype, lanes_of
+from relay2relax.core.dtype import CHECKED, check_dtype, element_dtype, lanes_of
 from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import tensor_programs
 from relay2relax.core.limits import active
@@ -128,7 +128,9 @@ class IntImm(PrimExpr):
     dtype: str = "int64"
 
     def __post_init__(self) -> None:
-        check_dtype(self.dtype)
+        # Nothing is made more often: what was looked at needs no call.
+        if type(self.dtype) is not str or self.dtype not in CHECKED:
+            check_dtype(self.dtype)
 
     def __str__(self) -> str:
         return str(self.value)
@@ -526,19 +528,20 @@ def binary(op: BinaryOp, a: PrimLike, b: PrimLike) -> PrimExpr:
     other dtypes.
     """
     if isinstance(a, PrimExpr):
-        left, right = a, convert(b, a.dtype)
+        left, right = a, b if isinstance(b, PrimExpr) else const(b, a.dtype)
     elif isinstance(b, PrimExpr):
-        left, right = convert(a, b.dtype), b
+        left, right = const(a, b.dtype), b
     else:
         raise TypeError("one operand of a TensorIR expression must be an expression")
-    if left.dtype != right.dtype:
+    dtype = left.dtype
+    if dtype != right.dtype:
         if left.dtype not in _SIGNED or right.dtype not in _SIGNED:
             raise OperandError(mistake(tensor_programs.OPERANDS, op=repr(op), left=left.dtype, right=right.dtype))
         wider = max(left.dtype, right.dtype, key=_SIGNED.index)
-        left, right = cast(wider, left), cast(wider, right)
+        left, right, dtype = cast(wider, left), cast(wider, right), wider
     if isinstance(left, AnyExtent) or isinstance(right, AnyExtent):
         return AnyExtent()
-    folded = _fold(op, left, right)
+    folded = _fold(op, dtype, left, right)
     return folded if folded is not None else Binary(op, left, right)
 
 
@@ -559,12 +562,15 @@ _FOLD: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def _fold(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
+def _fold(op: BinaryOp, dtype: str, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     """Fold what TVM's reader folds, so that a program comes back from there as it was."""
-    if a.dtype not in ("int32", "int64", "bool"):
+    if dtype not in ("int32", "int64", "bool"):
         return _fold_number(op, a, b)
-    if not isinstance(a, IntImm) and not isinstance(b, IntImm):
-        return None
+    if not isinstance(a, IntImm):
+        if not isinstance(b, IntImm):
+            return None
+        if b.value not in (0, 1) and op not in ("and", "or"):
+            return None  # Most often, and none of what is below.
     match op, a, b:
         case (("//" | "%"), IntImm(x), IntImm(y)) if y != 0:
             return IntImm(x // y if op == "//" else x % y, a.dtype)

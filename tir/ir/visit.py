@@ -22,6 +22,7 @@ from relay2relax.tir.ir.expr import (
     Cast,
     CommReducer,
     FunctionCall,
+    IntImm,
     LetIn,
     Not,
     PrimExpr,
@@ -59,15 +60,29 @@ T = TypeVar("T")
 ExprMap = Callable[[PrimExpr], PrimExpr]
 
 
-def subexpressions(expr: PrimExpr) -> Iterator[PrimExpr]:
-    """Yield ``expr`` and everything inside it, each before its operands."""
+def subexpressions(expr: PrimExpr) -> list[PrimExpr]:
+    """Return ``expr`` and everything inside it, each before its operands."""
+    # A list, not a generator: nothing is asked more often when C is made.
+    found: list[PrimExpr] = []
     stack = [expr]
     while stack:
         node = stack.pop()
-        yield node
+        found.append(node)
         operands = children(node)
         if operands:
             stack += operands[::-1]
+    return found
+
+
+def mentions(expr: PrimExpr, var: Var) -> bool:
+    """Whether ``var`` is ``expr`` or inside it."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if node is var:
+            return True
+        stack += children(node)
+    return False
 
 
 def variables(expr: PrimExpr) -> list[Var]:
@@ -78,8 +93,8 @@ def variables(expr: PrimExpr) -> list[Var]:
 def loads(expr: PrimExpr) -> list[BufferLoad]:
     """Return the buffer loads inside ``expr``, in order."""
     # Most expressions that are asked are a variable or a number.
-    if not children(expr):
-        return [expr] if isinstance(expr, BufferLoad) else []
+    if isinstance(expr, (Var, IntImm)):
+        return []
     return [node for node in subexpressions(expr) if isinstance(node, BufferLoad)]
 
 

@@ -44,7 +44,7 @@ from relay2relax.tir.ir.expr import (
     Var,
     binary,
 )
-from relay2relax.tir.ir.visit import subexpressions
+from relay2relax.tir.ir.visit import mentions
 
 _LOGICAL = {"and": "&&", "or": "||"}
 _DIVISIONS = {"//": "/", "%": "%", "truncdiv": "/", "truncmod": "%"}
@@ -312,7 +312,7 @@ class ExpressionWriter:
                     whole = tuple(part if is_vector else spread(part, vector) for part, is_vector in (left, right))
                     return Invoke(f"r2r_{op}_{vector}", whole), True
                 return Infix(op, left[0], right[0]), True
-        if not any(node is lane for node in subexpressions(expr)):
+        if not mentions(expr, lane):
             return self.expr(expr), False
         if not isinstance(expr, BufferLoad):
             return None

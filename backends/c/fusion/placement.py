@@ -14,7 +14,7 @@ from typing import Optional, TypeAlias
 from relay2relax.backends.c.stages import AnyStage, Axis, Opaque, Stage
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, Call, FloatImm, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.ir.visit import map_expr, subexpressions, substitute
+from relay2relax.tir.ir.visit import map_expr, mentions, substitute
 
 # A stage of more boxes is left as it is.
 _MOST_BOXES = 600
@@ -214,9 +214,9 @@ def _whole(stage: Stage, piece: Piece) -> Place | None:
     dimension = 0
     for axis, (low, high) in zip(stage.axes, piece.box, strict=True):
         extent = simplify(_extent(axis, low, high))
-        while dimension < len(indices) and not _runs(indices[dimension], axis.var) and _is_one(buffer, dimension):
+        while dimension < len(indices) and not mentions(indices[dimension], axis.var) and _is_one(buffer, dimension):
             dimension += 1
-        if dimension < len(indices) and _runs(indices[dimension], axis.var):
+        if dimension < len(indices) and mentions(indices[dimension], axis.var):
             if simplify(binary("-", indices[dimension], axis.var)) != IntImm(-low):
                 return None
             if simplify(buffer.shape[dimension]) != extent:
@@ -230,10 +230,6 @@ def _whole(stage: Stage, piece: Piece) -> Place | None:
     if any(not _is_one(buffer, d) for d in range(dimension, len(indices))):
         return None
     return tuple(place_)
-
-
-def _runs(index: PrimExpr, var: Var) -> bool:
-    return any(node is var for node in subexpressions(index))
 
 
 def _is_one(buffer: Buffer, dimension: int) -> bool:
