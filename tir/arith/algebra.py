@@ -19,6 +19,7 @@ from relay2relax.tir.arith.overflow import Overflow, Usual, Wraps, range_of
 from relay2relax.tir.arith.sums import (
     Sum,
     Term,
+    accumulate,
     add,
     atom_sum,
     build,
@@ -166,7 +167,7 @@ class Algebra:
                 found = self.joined(self.added(expr))
         except Wraps:
             found = atom_sum(self.inside(expr))
-        if self.overflow.is_data(expr):
+        if not _narrow(found) and self.overflow.is_data(expr):
             found = _wrapped(found, expr.dtype)
         self.residues[id(expr)] = (expr, found)
         return found
@@ -219,7 +220,7 @@ class Algebra:
             if isinstance(one, Binary) and one.op in ("+", "-") and id(one) not in self.residues:
                 pending += [(one.b, factor if one.op == "+" else -factor), (one.a, factor)]
             else:
-                total = add(total, self.residue(one), factor)
+                accumulate(total, self.residue(one), factor)
         return total
 
     def inside(self, expr: PrimExpr) -> PrimExpr:
@@ -243,6 +244,11 @@ class Algebra:
 
     def multiplied(self, a: Sum, b: Sum, dtype: str) -> Sum:
         """Return ``a * b``."""
+        if len(a) * len(b) <= _LARGEST_PRODUCT:
+            if is_constant(b):
+                return self.joined(scale(a, b.get((), 0)))
+            if is_constant(a):
+                return self.joined(scale(b, a.get((), 0)))
         if len(a) * len(b) > _LARGEST_PRODUCT or _repeats(a, b) or _repeats(b, a):
             first, second = sorted((self.operand(a, dtype), self.operand(b, dtype)), key=sort_key)
             return atom_sum(Binary("*", first, second))
@@ -757,6 +763,12 @@ def _extremes(terms: Sum, side: int) -> Iterator[tuple[Term, bool]]:
         match term:
             case (Binary(("min" | "max") as op, _, _),):
                 yield term, (op == "min") == ((side == 1) == (count > 0))
+
+
+def _narrow(terms: Sum) -> bool:
+    """Whether all numbers in ``terms`` are ones of each dtype that has sums."""
+    numbers = terms.values()
+    return not numbers or (min(numbers) >= -(1 << 31) and max(numbers) < 1 << 31)
 
 
 def _wrapped(terms: Sum, dtype: str) -> Sum:

@@ -123,7 +123,8 @@ class Overflow:
         """Whether data have a part in one of ``terms``."""
         for term in terms:
             for atom in term:
-                if self.is_data(atom):
+                # Most are variables, of which most algebras know that they are positions.
+                if (self.positions is not None or type(atom) is not Var) and self.is_data(atom):
                     return True
         return False
 

@@ -23,14 +23,22 @@ def joined(algebra: Algebra, terms: Sum) -> Sum:
     """Return ``terms`` with quotients and remainders put together as far as they belong
     together.
     """
-    while True:
-        if len(terms) > 1 and any(isinstance(atom, Binary) and atom.op in _DIVIDED for term in terms for atom in term):
-            # Which pair is put together first must not depend on the order of adding.
-            terms = dict(sorted(terms.items(), key=lambda one: term_key(one[0])))
+    while len(terms) > 1 and _has_divided(terms):
+        # Which pair is put together first must not depend on the order of adding.
+        terms = dict(sorted(terms.items(), key=lambda one: term_key(one[0])))
         changed = _step(algebra, terms)
         if changed is None:
             return terms
         terms = changed
+    return terms
+
+
+def _has_divided(terms: Sum) -> bool:
+    for term in terms:
+        for atom in term:
+            if isinstance(atom, Binary) and atom.op in _DIVIDED:
+                return True
+    return False
 
 
 def without_remainders(algebra: Algebra, terms: Sum, dtype: str) -> Sum:
@@ -60,8 +68,6 @@ def times(a: Sum, b: Sum) -> Sum:
 
 def _step(algebra: Algebra, terms: Sum) -> Sum | None:
     """Return ``terms`` with one pair put together, None where there is none."""
-    if len(terms) < 2:
-        return None
     for term, count in terms.items():
         for place, atom in enumerate(term):
             if not isinstance(atom, Binary) or atom.op not in _DIVIDED:

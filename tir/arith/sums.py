@@ -62,13 +62,18 @@ def term_key(term: Term) -> tuple[Any, ...]:
 def add(a: Sum, b: Sum, factor: int = 1) -> Sum:
     """Return ``a + factor * b``."""
     result = dict(a)
-    for term, count in b.items():
-        new = result.get(term, 0) + factor * count
-        if new:
-            result[term] = new
-        else:
-            result.pop(term, None)
+    accumulate(result, b, factor)
     return result
+
+
+def accumulate(total: Sum, b: Sum, factor: int) -> None:
+    """Add ``factor * b`` to ``total`` itself."""
+    for term, count in b.items():
+        new = total.get(term, 0) + factor * count
+        if new:
+            total[term] = new
+        else:
+            total.pop(term, None)
 
 
 def scale(a: Sum, factor: int) -> Sum:

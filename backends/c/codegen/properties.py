@@ -7,7 +7,7 @@ from collections.abc import Container
 from relay2relax.core.dtype import bits, is_float
 from relay2relax.tir.ir.expr import Binary, BufferLoad, Call, Cast, IntImm, PrimExpr, Select, Var, children
 from relay2relax.tir.ir.stmt import For, If, Stmt
-from relay2relax.tir.ir.visit import all_expressions, statements, subexpressions
+from relay2relax.tir.ir.visit import expressions, statements, subexpressions
 
 
 def is_natural(expr: PrimExpr, naturals: Container[Var]) -> bool:
@@ -55,11 +55,14 @@ def chooses_around_loops(body: Stmt) -> bool:
     nodes = list(statements(body))
     if not any(isinstance(node, For) for node in nodes):
         return False
-    return any(isinstance(node, If) for node in nodes) or any(
-        isinstance(node, Select) or (isinstance(node, Call) and node.name == "if_then_else")
-        for expr in all_expressions(body)
-        for node in subexpressions(expr)
-    )
+    if any(isinstance(node, If) for node in nodes):
+        return True
+    for node in nodes:
+        for expr in expressions(node):
+            for part in subexpressions(expr):
+                if isinstance(part, Select) or (isinstance(part, Call) and part.name == "if_then_else"):
+                    return True
+    return False
 
 
 def loaded_by_choice(value: PrimExpr) -> list[BufferLoad]:
