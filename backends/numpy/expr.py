@@ -75,14 +75,15 @@ def strided(memory: Array, begin: int, shape: Sequence[int], steps: Sequence[int
 class Grid:
     """Evaluates expressions over the product of ``axes``.
 
-    ``scalars`` bind variables to one value each; ``arrays`` bind them to a value per grid point, in
-    the form described above; ``clip`` makes loads outside their buffer read the nearest element
-    instead of raising, for branches that are not taken there; ``asked`` says at which points they
-    are.
+    Messages begin with the name of the ``function`` that is run. ``scalars`` bind variables to one
+    value each; ``arrays`` bind them to a value per grid point, in the form described above;
+    ``clip`` makes loads outside their buffer read the nearest element instead of raising, for
+    branches that are not taken there; ``asked`` says at which points they are.
     """
 
     def __init__(
         self,
+        function: str,
         buffers: Mapping[Buffer, Array],
         scalars: Mapping[Var, Any],
         axes: Sequence[Axis] = (),
@@ -90,6 +91,7 @@ class Grid:
         clip: bool = False,
         asked: Array | None = None,
     ) -> None:
+        self.function = function
         self.buffers = buffers
         self.scalars = scalars
         self.axes = tuple(axes)
@@ -122,7 +124,7 @@ class Grid:
             if around.ndim:
                 around = around[tuple(c if n > 1 else slice(None) for c, n in zip(cut, around.shape, strict=True))]
             asked = around if asked is None else np.logical_and(around, asked)
-        return Grid(self.buffers, self.scalars, axes, arrays, clip or self.clip, asked)
+        return Grid(self.function, self.buffers, self.scalars, axes, arrays, clip or self.clip, asked)
 
     def evaluate(self, expr: PrimExpr) -> Any:
         """Return the value of ``expr`` at every point."""
@@ -217,7 +219,9 @@ class Grid:
                 memory = self.argument(data)[int(self._value(offset)) :]
                 extents = self.argument(shape)
                 if isinstance(strides, Call) and strides.name == "tvm_stack_make_shape":
-                    return strided(memory, 0, extents, self.argument(strides), "an array that is made here")
+                    return strided(
+                        memory, 0, extents, self.argument(strides), f"{self.function}: an array that is made here"
+                    )
                 return memory[: math.prod(extents)].reshape(extents)
         value = self._value(expr)
         return value.item() if isinstance(value, (np.ndarray, np.generic)) else value
@@ -358,7 +362,7 @@ class Grid:
                 if (self.asked is not None or not self.clip) and outside.any():
                     wrong = np.broadcast_to(found, outside.shape)[outside][0]
                     where = f"dimension {dimension} of {buffer.name!r}, which has extent {extent}"
-                    raise ExecutionError(mistake(running.INDEX, index=f"index {wrong}", place=where))
+                    raise ExecutionError(mistake(running.INDEX, index=f"{self.function}: index {wrong}", place=where))
                 found = np.clip(found, 0, max(extent - 1, 0))
             result.append(found)
         return tuple(result)

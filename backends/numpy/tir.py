@@ -148,9 +148,13 @@ class _Frame:
             except LimitError as reached:
                 raise reached.located(None, None, f"in {self.func.name}, at {_shown(self.func, stmt)}") from None
 
+    def grid(self, axes: Sequence[Axis] = ()) -> Grid:
+        """Return what evaluates expressions over ``axes`` at this point of the program."""
+        return Grid(self.func.name, self.buffers, self.scope, axes)
+
     def address(self, expr: PrimExpr) -> Array:
         """Return the memory that begins where ``expr`` says, as an array of one dimension."""
-        found = Grid(self.buffers, self.scope).argument(expr)
+        found = self.grid().argument(expr)
         if not isinstance(found, np.ndarray):
             raise ExecutionError("a buffer lies at an address that is not known here")
         return found.reshape(-1)
@@ -161,11 +165,11 @@ class _Frame:
         begin = 0 if buffer.offset is None else int(self.scalar(buffer.offset))
         steps = [int(self.scalar(step)) for step in buffer.strides]
         steps = steps or [math.prod(shape[place + 1 :]) for place in range(len(shape))]
-        return strided(memory.view(numpy_dtype(buffer.dtype)), begin, shape, steps, buffer.name)
+        return strided(memory.view(numpy_dtype(buffer.dtype)), begin, shape, steps, f"{self.func.name}: {buffer.name}")
 
     def scalar(self, expr: PrimExpr) -> Any:
         """Return the value of ``expr`` at this point of the program."""
-        value = Grid(self.buffers, self.scope).evaluate(expr)
+        value = self.grid().evaluate(expr)
         return value.item() if isinstance(value, (np.ndarray, np.generic)) else value
 
     def run(self, stmt: Stmt) -> None:
@@ -183,7 +187,7 @@ class _Frame:
                 else:
                     self.block(stmt)
             case BufferStore(buffer, indices, value):
-                grid = Grid(self.buffers, self.scope)
+                grid = self.grid()
                 stored = grid.evaluate(value)
                 self.buffers[buffer][grid.positions(buffer, indices)] = stored
             case Let(var, value, body):
@@ -299,7 +303,7 @@ class _Frame:
         for index in store.indices:
             if store.buffer in {load.buffer for load in loads(index)}:
                 return None
-        grid = Grid(self.buffers, self.scope, loops)
+        grid = self.grid(loops)
         if 0 in grid.shape or not loops or grid.view(store.buffer, store.indices, writable=True) is None:
             return None
         if not _distinct(grid, store.indices):
@@ -310,7 +314,7 @@ class _Frame:
         """Return the axes where every block axis is one loop of its own plus a constant."""
         if stmt.predicate is not None:
             return None
-        grid = Grid(self.buffers, self.scope, loops)
+        grid = self.grid(loops)
         free = {axis.var: axis for axis in loops}
         axes = []
         for axis, value in zip(stmt.block.iter_vars, stmt.values, strict=True):
@@ -333,7 +337,7 @@ class _Frame:
         Split and fused loops do; whether they do is counted, for each group of axes that share
         loops.
         """
-        grid = Grid(self.buffers, self.scope, loops)
+        grid = self.grid(loops)
         values = [*stmt.values, *conjuncts(stmt.predicate)]
         groups: list[tuple[set[int], list[int]]] = []
         for number, value in enumerate(values):
@@ -354,7 +358,7 @@ class _Frame:
             domain = math.prod(extents[n] for n in axes)
             if points > _MOST_ELEMENTS or not axes:
                 return None
-            part = Grid(self.buffers, self.scope, [loops[p] for p in sorted(positions)])
+            part = self.grid([loops[p] for p in sorted(positions)])
             code = np.zeros(part.shape, np.int64)
             valid = np.ones(part.shape, np.bool_)
             for number in members:
@@ -383,7 +387,7 @@ class _Frame:
         if not nest.reduced:
             for piece in _pieces(nest.axes, [a.var for a in nest.axes], _size):
                 self.step(nest.body)
-                self.store_all(nest.body, Grid(self.buffers, self.scope, piece))
+                self.store_all(nest.body, self.grid(piece))
             return
         source = _accumulation(nest.body)
         if source is None:
@@ -395,7 +399,7 @@ class _Frame:
         order += [a.var for a in nest.axes if a.var in nest.reduced]
 
         def cost(axes: Sequence[Axis]) -> int:
-            grid = Grid(self.buffers, self.scope, axes)
+            grid = self.grid(axes)
             if len(factors) == 1:
                 return _size(axes)
             return max(math.prod(axes[p].extent for p in grid.depends(f)) for f in factors)
@@ -407,7 +411,7 @@ class _Frame:
     def spatial(self, nest: _Nest) -> None:
         """Run a nest's body over its spatial axes only."""
         axes = [axis for axis in nest.axes if axis.var not in nest.reduced]
-        self.store_all(nest.body, Grid(self.buffers, self.scope, axes))
+        self.store_all(nest.body, self.grid(axes))
 
     def sequential(self, nest: _Nest) -> None:
         """Run a reduction that numpy has no function for: step by step along its axes, at once
@@ -448,10 +452,10 @@ class _Frame:
         factors: list[PrimExpr],
     ) -> None:
         """Reduce over the reduction axes of ``piece`` and combine with what is there."""
-        grid = Grid(self.buffers, self.scope, piece)
+        grid = self.grid(piece)
         kept = [d for d, axis in enumerate(piece) if axis.var not in nest.reduced]
         folded = [d for d, axis in enumerate(piece) if axis.var in nest.reduced]
-        spatial = Grid(self.buffers, self.scope, [piece[d] for d in kept])
+        spatial = self.grid([piece[d] for d in kept])
         first = nest.fresh and all(piece[d].begin == 0 for d in folded)
         if first and nest.init is not None:
             self.store_all(nest.init, spatial)

@@ -250,14 +250,14 @@ def _entry(
 
 
 def _owned(kernel: Kernel, owners: Mapping[Buffer, str]) -> Kernel:
-    """Return a kernel whose sites of memory name the function that asks for it: only statements
-    that no rule has put together do.
+    """Return a kernel whose sites name the function whose result it writes, where they name none:
+    memory that it asks for, and accesses that are looked at without a guard.
     """
     names = {owners.get(buffer, "") for buffer in kernel.written}
     if len(names) != 1:
         return kernel
     (name,) = names
-    return replace(kernel, sites=tuple(replace(one, function=name) if one.memory else one for one in kernel.sites))
+    return replace(kernel, sites=tuple(one if one.function else replace(one, function=name) for one in kernel.sites))
 
 
 def _without_repetitions(stages: Sequence[_Stage], params: frozenset[Buffer]) -> list[_Stage]:

@@ -8,7 +8,11 @@ import numpy as np
 import pytest
 
 from relay2relax import Limits, backends, relax_ir, relay_ir, translator
+from relay2relax.backends.c.codegen.program import generate
+from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.merge_calls import merge_blocks
 from relay2relax.core.errors import ExecutionError, LimitError, OutOfMemoryError
+from relay2relax.tir.ir.stmt import PrimFunc
 
 pytestmark = pytest.mark.compiler
 
@@ -65,6 +69,20 @@ def test_what_fits_is_computed(run: Any) -> None:
 def test_an_index_outside(run: Any) -> None:
     with pytest.raises(ExecutionError, match="pick: index 9 is outside dimension 0 of 'x', which has extent 8"):
         run(np.zeros(8, np.float32), np.array([0, 9, 0, 0]))
+
+
+def test_an_index_outside_on_numpy() -> None:
+    main = backends.VirtualMachine(backends.build(relax_ir.parse(MODULE), target="numpy"))["main"]
+    with pytest.raises(ExecutionError, match="pick: index 9 is outside dimension 0 of 'A', which has extent 8"):
+        main(np.zeros(8, np.float32), np.array([0, 9, 0, 0]))
+
+
+def test_every_access_that_is_looked_at_has_a_function() -> None:
+    merged = merge_blocks(relax_ir.parse(MODULE))
+    (func,) = (one for one in merged.module.functions.values() if isinstance(one, PrimFunc))
+    _, entries = generate([func], Machine(), merged.constants, checked=True)
+    sites = entries[func.name].sites
+    assert {site.function for site in sites if site.dimension is None} == {"pick", "spread", "twice"}
 
 
 def test_extents_that_do_not_fit(run: Any) -> None:
