@@ -315,7 +315,14 @@ def out_of_memory(what: str, problem: BaseException, size: int | None = None) ->
     shape, dtype = getattr(problem, "shape", None), getattr(problem, "dtype", None)
     if size is None and isinstance(shape, tuple) and dtype is not None:
         size = math.prod(shape) * dtype.itemsize
-    return OutOfMemoryError(mistake(limits.NO_MEMORY, what=what, size="more" if size is None else _size(size)))
+    match size:
+        case None:
+            needed = "more"
+        case 0:  # numpy multiplies the extents that are not 0, and refuses what an address cannot reach
+            needed = "strides longer than all of memory, although it has no elements"
+        case _:
+            needed = _size(size)
+    return OutOfMemoryError(mistake(limits.NO_MEMORY, what=what, size=needed))
 
 
 def _resident() -> int:

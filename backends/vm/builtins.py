@@ -18,6 +18,7 @@ from relay2relax.core.arrays import empty
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import Diagnostic, ExecutionError, mistake
 from relay2relax.core.errors.table import running
+from relay2relax.core.limits import out_of_memory
 from relay2relax.ops.tensor import inspection
 
 
@@ -164,7 +165,9 @@ def alloc_storage(_machine: object, size: ShapeTuple, _device: int, _dtype: Data
 
 
 def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: DataType) -> Array:
-    """Return a tensor in ``storage``; raises ExecutionError where that is too small for it."""
+    """Return a tensor in ``storage``; raises ExecutionError where that is too small for it,
+    OutOfMemoryError where its strides are too long.
+    """
     if not isinstance(storage, np.ndarray):
         raise ExecutionError(f"a tensor cannot lie in {type(storage).__name__}", kind=running.VALUE)
     if not storage.flags.c_contiguous:
@@ -174,6 +177,8 @@ def alloc_tensor(storage: Array, offset: int, shape: ShapeTuple, dtype: DataType
             raise ValueError("memory does not begin there")
         placed: Array = np.ndarray(shape, numpy_dtype(dtype), storage, offset)
     except (TypeError, ValueError) as error:
+        if 0 <= offset <= storage.nbytes and min(shape, default=1) == 0:
+            raise out_of_memory(f"a tensor of {dtype}{tuple(shape)}", error, 0) from error
         raise ExecutionError(
             f"a tensor of {dtype}{tuple(shape)} does not lie {offset} bytes into {storage.nbytes} bytes of memory",
             kind=running.VALUE,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,3 +132,26 @@ def test_the_limit_itself_is_allowed(count: int) -> None:
                 run()
         else:
             assert run().shape == (1_000_000,)
+
+
+# What numpy refuses without an element: it multiplies the extents that are not 0.
+FAR = [
+    ("zeros", '() { zeros(shape=[2305843009213693952, 0, 16], dtype="float32") }', []),
+    ("tile", f"(%x: Tensor[(1, 0), float32]) {{ tile(%x, reps=[{1 << 62}, 1]) }}", [np.zeros((1, 0), np.float32)]),
+    ("dyn.zeros", f"(%s: {S}) {{ dyn.zeros(%s, {OPEN}) }}", [np.array([1 << 62, 0])]),
+]
+
+
+@pytest.mark.parametrize(("op", "text", "args"), FAR, ids=[op for op, _, _ in FAR])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_nothing_needs_no_bytes(op: str, text: str, args: list[Any], backend: str) -> None:
+    """Extents beyond an address beside one of 0: no message says that memory lacks for 0 bytes."""
+    module = typed(text)
+    for run in (
+        backends.create_executor("debug", module, backend=backend).evaluate(),
+        backends.VirtualMachine(backends.build(translator.lower_to_tir(module), target=backend))["main"],
+    ):
+        said = message(ExecutionError, partial(run, *args))
+        assert "0 bytes" not in said
+        if backend == "c":
+            assert "needs strides longer than all of memory, although it has no elements" in said
