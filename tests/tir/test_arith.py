@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sweep import examples
 
 from relay2relax.tir import extent
+from relay2relax.tir.arith.algebra import Algebra
 from relay2relax.tir.arith.simplify import (
     EXTENTS,
     Bounds,
@@ -28,6 +29,7 @@ from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir.expr import (
     Binary,
     Buffer,
+    Given,
     IntImm,
     Not,
     PrimExpr,
@@ -329,6 +331,20 @@ def test_proofs() -> None:
     assert limits((N % 8 - M) // 2, EXTENTS) == (None, 3)
     assert limits((N % 8 - M - 9) * (3 - K), EXTENTS) == (None, None)
     assert limits((2 - N) * (i + 1), {**bounds, N: (0, None)}) == (None, 8)
+
+
+@pytest.mark.parametrize("bounds", [None, EXTENTS])
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_sums_of_variables_take_a_short_way_to_the_same_form(dtype: str, bounds: Bounds | None) -> None:
+    random = Random(17)
+    leaves: list[PrimExpr] = [Var("x", dtype), Var("y", dtype), Var("x", dtype), Given("g", dtype)]
+    for _ in range(examples(500)):
+        expr = random.choice(leaves)
+        for _ in range(random.randrange(1, 9)):
+            other = random.choice([*leaves[: random.choice([3, 4])], IntImm(random.choice([0, -1, 3, 1 << 31]), dtype)])
+            left, right = random.sample([expr, other], 2)
+            expr = random.choice([Binary("+", left, right), Binary("-", left, right), Binary("*", left, right)])
+        assert simplify(expr, bounds) == Algebra(bounds).simplify(expr)
 
 
 def test_names_and_age_order_the_terms() -> None:

@@ -32,6 +32,8 @@ Sum: TypeAlias = dict[Term, int]
 
 # An expression with more operands than this is built as a tree.
 _LONGEST_CHAIN = 32
+# A sum of more variables and numbers is not read at a glance.
+_MOST_LEAVES = 64
 
 
 def sort_key(expr: PrimExpr) -> tuple[Any, ...]:
@@ -74,6 +76,41 @@ def accumulate(total: Sum, b: Sum, factor: int) -> None:
             total[term] = new
         else:
             total.pop(term, None)
+
+
+def affine(expr: PrimExpr) -> Sum | None:
+    """Return the sum of the variables and numbers that are added and subtracted in ``expr``, times
+    numbers; None where there is something else, or much.
+
+    A variable whose value data decide is something else.
+    """
+    total: Sum = {}
+    leaves = 0
+    term: Term
+    pending = [(expr, 1)]
+    while pending:
+        one, factor = pending.pop()
+        match one:
+            case IntImm(value):
+                term, count = (), value * factor
+            case Var() if type(one) is Var:
+                term, count = (one,), factor
+            case Binary("+", a, b):
+                pending += [(a, factor), (b, factor)]
+                continue
+            case Binary("-", a, b):
+                pending += [(a, factor), (b, -factor)]
+                continue
+            case Binary("*", a, IntImm(value)) | Binary("*", IntImm(value), a):
+                pending.append((a, factor * value))
+                continue
+            case _:
+                return None
+        leaves += 1
+        if leaves > _MOST_LEAVES:
+            return None
+        accumulate(total, {term: count}, 1)
+    return total
 
 
 def scale(a: Sum, factor: int) -> Sum:
