@@ -272,6 +272,10 @@ class _Frame:
                 return None
             loops.append(Axis(stmt.var, 0, int(self.scalar(stmt.extent))))
             stmt = stmt.body
+        begins = isinstance(stmt, BlockRealize) and stmt.block.init is not None
+        if not begins and any(loop.extent <= 0 for loop in loops):
+            # Nothing runs, however many steps the loops around take. A reduction of nothing begins.
+            return _Nest((Axis(loops[0].var, 0, 0),), frozenset(), stmt, None, True)
         if isinstance(stmt, BufferStore):
             return self.bare(loops, stmt)
         if not isinstance(stmt, BlockRealize) or not _is_simple(stmt.block):
@@ -304,7 +308,7 @@ class _Frame:
             if store.buffer in {load.buffer for load in loads(index)}:
                 return None
         grid = self.grid(loops)
-        if 0 in grid.shape or not loops or grid.view(store.buffer, store.indices, writable=True) is None:
+        if not loops or grid.view(store.buffer, store.indices, writable=True) is None:
             return None
         if not _distinct(grid, store.indices):
             return None

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from relay2relax.core.arrays import empty
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.limits import Budget, active, out_of_memory
@@ -44,6 +45,10 @@ def quiet_kernel_value(op: OpDef[A], attrs: A, args: Sequence[Any]) -> Any:
     budget = active()
     if budget is not None:
         _allow(budget, op, attrs, args)
+    if any(isinstance(arg, np.ndarray) and not arg.size for arg in args):
+        nothing = _without_elements(op, attrs, args)
+        if nothing is not None:
+            return nothing
     try:
         return op.numpy(attrs, *args)
     except MemoryError as error:
@@ -53,6 +58,20 @@ def quiet_kernel_value(op: OpDef[A], attrs: A, args: Sequence[Any]) -> Any:
         if size > sys.maxsize:  # numpy says so in other words than where memory is merely too small
             raise out_of_memory(call_text(op, args), error, size) from error
         raise OpError(f"{op.name} cannot be computed of {_given(args)}: {error}") from error
+
+
+def _without_elements(op: OpDef[A], attrs: A, args: Sequence[Any]) -> Array | None:
+    """Return the result of a call where types tell that it is one tensor without elements.
+
+    A kernel might count to an extent beside one of 0.
+    """
+    match _results_type(op, attrs, args):
+        case TensorType(shape, dtype):
+            extents = [static(extent) for extent in shape]
+            if 0 in extents and None not in extents:
+                known = [extent for extent in extents if extent is not None]
+                return empty(known, numpy_dtype(dtype), lambda: call_text(op, args))
+    return None
 
 
 def call_text(op: OpDef[A], args: Sequence[object]) -> str:
@@ -75,11 +94,8 @@ def _size(results: _Results) -> int:
 
 def _results(op: OpDef[A], attrs: A, args: Sequence[object]) -> _Results:
     """Return shape and dtype of each result that types alone tell."""
-    try:
-        pending = [op.infer(attrs, *map(_type_of, args))]
-    except (Relay2RelaxError, LookupError, TypeError, ValueError):
-        return []  # What the operator refuses it says itself, in its own words.
-    found = []
+    found, whole = [], _results_type(op, attrs, args)
+    pending = [] if whole is None else [whole]
     while pending:
         match pending.pop():
             case TupleType(fields):
@@ -89,6 +105,14 @@ def _results(op: OpDef[A], attrs: A, args: Sequence[object]) -> _Results:
                 if None not in known:
                     found.append((tuple(extent for extent in known if extent is not None), numpy_dtype(dtype)))
     return found
+
+
+def _results_type(op: OpDef[A], attrs: A, args: Sequence[object]) -> Type | None:
+    """Return the type of what a call gives, None where the operator refuses the arguments."""
+    try:
+        return op.infer(attrs, *map(_type_of, args))
+    except (Relay2RelaxError, LookupError, TypeError, ValueError):
+        return None  # What the operator refuses it says itself, in its own words.
 
 
 def _type_of(arg: object) -> Type | tuple[int, ...]:

@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 
 from relay2relax import Limits, backends, relay_ir, translator
+from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.core.errors import ExecutionError, LimitError, OutOfMemoryError
+from relay2relax.tir.ir.expr import Buffer, FloatImm, IntImm, Var
+from relay2relax.tir.ir.stmt import BufferStore, For, PrimFunc
 
 BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.compiler)]
 
@@ -155,3 +158,29 @@ def test_nothing_needs_no_bytes(op: str, text: str, args: list[Any], backend: st
         assert "0 bytes" not in said
         if backend == "c":
             assert "needs strides longer than all of memory, although it has no elements" in said
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_result_without_elements_takes_no_time(backend: str) -> None:
+    """An extent of 2**40 stands beside one of 0; counting to it would take hours."""
+    text = "(%x: Tensor[(0, 3, 1, 1), float32]) { nn.upsampling(%x, scale_h=1f, scale_w=1099511627776f) }"
+    module = typed(text)
+    for run in (
+        backends.create_executor("debug", module, backend=backend).evaluate(),
+        backends.VirtualMachine(backends.build(translator.lower_to_tir(module), target=backend))["main"],
+    ):
+        with Limits(seconds=5):
+            assert np.asarray(run(np.zeros((0, 3, 1, 1), np.float32))).shape == (0, 3, 1, 1 << 40)
+
+
+def test_loops_around_no_steps_take_no_time() -> None:
+    n, m = IntImm(1 << 61, "int64"), IntImm(0, "int64")
+    i, j = Var("i", "int64"), Var("j", "int64")
+    result = Buffer("B", (IntImm(4),), "float32")
+    store = BufferStore(result, (IntImm(0),), FloatImm(1.0, "float32"))
+    body = For(i, n, For(j, m, store))
+    func = PrimFunc("none", (handle := Var("b", "handle"),), {handle: result}, body, (), 1)
+    found = np.zeros(4, np.float32)
+    with Limits(seconds=5):
+        evaluate_prim_func(func, [], [found])
+    assert found.tolist() == [0.0, 0.0, 0.0, 0.0]
