@@ -201,6 +201,8 @@ def expressions(stmt: Stmt) -> tuple[PrimExpr, ...]:
             return tuple(part for part in (node, value) if isinstance(part, PrimExpr))
         case Allocate(of=PrimExpr() as pointer):
             return (pointer,)
+        case For(extent=extent, begin=None, step=None):
+            return (extent,)
         case For(extent=extent, begin=begin, step=step):
             return tuple(part for part in (extent, begin, step) if part is not None)
         case Let(value=value) | Evaluate(value):
