@@ -148,7 +148,8 @@ static __attribute__((unused, noinline)) void* r2r_local(double most, size_t siz
   void* found = 0;
   const int64_t least = most < 0x1p62 ? (int64_t)(size >> 62 ? (size_t)most : size) : 0x7fffffffffffffff;
   if (most < 0x1p62 && !(size >> 62)) {
-    if (__atomic_sub_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED) >= 0) found = calloc(size ? size : 1, 1);
+    if (__atomic_sub_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED) >= 0 || !size)
+      found = calloc(size ? size : 1, 1);
     if (!found) __atomic_add_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED);
   }
   if (!found) r2r_outside(least, -1, wrong, site);
