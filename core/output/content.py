@@ -45,6 +45,17 @@ def file_digest(path: Path) -> str:
     return found.hexdigest()
 
 
+def mode_of(path: Path) -> int | None:
+    """Return the mode of what is at ``path``, itself and not what it links to; None for nothing.
+
+    Raises OSError where it cannot be looked at: then it is not known that nothing is there.
+    """
+    try:
+        return os.lstat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
 def create(path: Path, content: Content) -> None:
     """Write a file that is not there yet, and wait until it is on the disk.
 

@@ -26,6 +26,7 @@ from relay2relax.core.output.content import (
     create,
     digest,
     file_digest,
+    mode_of,
     reported,
     settle,
     take_mode,
@@ -78,7 +79,7 @@ class OutputFolder:
             folder = Path(os.path.realpath(self.path))
             clear_stale(beside(folder), self._remover(names))
             # Looked at once: another process may make the folder meanwhile.
-            found = _mode(folder)
+            found = mode_of(folder)
             if found is not None and stat.S_ISDIR(found):
                 clear_stale(folder / journal.NAME, self._undoer(folder))
                 refuse(self._problems(folder, names, whole=False))
@@ -89,12 +90,12 @@ class OutputFolder:
         """Return what writing files of these ``names`` would do, without touching anything."""
         with reported(self.path):
             folder = Path(os.path.realpath(self.path))
-            mode = _mode(folder)
+            mode = mode_of(folder)
             if mode is None:
                 return Foreseen(problems=tuple(self._left_problems(folder, names)))
             if not stat.S_ISDIR(mode):
                 return Foreseen(problems=(self._is_a_file(),))
-            over = tuple(self.path / name for name in names if _mode(folder / name) is not None)
+            over = tuple(self.path / name for name in names if mode_of(folder / name) is not None)
             gone = self._gone(folder, read_manifest(folder) or {}, names)
             problems = (*self._left_problems(folder, names), *self._problems(folder, names, whole=True))
             return Foreseen(over, tuple(self.path / name for name in gone), problems)
@@ -187,7 +188,7 @@ class OutputFolder:
             yield foreign([self.path / MANIFEST], "not made here: it is not a list of files")
         for name in (*names, MANIFEST):
             path = folder / name
-            mode = _mode(path)
+            mode = mode_of(path)
             if mode is None:
                 continue
             shown = self.path / name
@@ -215,14 +216,6 @@ class OutputFolder:
         if whole and file_digest(path) != written.sha256:
             return "changed since written here"
         return ""
-
-
-def _mode(path: Path) -> int | None:
-    """Return the mode of what is at ``path``, itself and not what it links to; None for nothing."""
-    try:
-        return os.lstat(path).st_mode
-    except FileNotFoundError:
-        return None
 
 
 def _is_in(folder: Path, name: str) -> bool:

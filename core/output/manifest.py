@@ -7,12 +7,13 @@ that is listed with the hash that it has is one that was written here and not ch
 from __future__ import annotations
 
 import json
-import os
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from relay2relax.core.errors import ParseError
+from relay2relax.core.output.content import mode_of
 from relay2relax.core.schema import Form, read_json, to_plain
 
 MANIFEST = ".relay2relax.json"
@@ -60,13 +61,15 @@ class _Manifest(Form):
 def read_manifest(folder: Path) -> dict[str, Written] | None:
     """Return the files that ``folder`` lists, by name, none where there is no list.
 
-    None where what stands in the list's place is something else.
+    None where what stands in the list's place is something else. Raises OSError where it cannot be
+    looked at.
     """
     path = folder / MANIFEST
-    if not os.path.lexists(path):
+    mode = mode_of(path)
+    if mode is None:
         return {}
     # A FIFO of that name would never end.
-    if path.is_symlink() or not path.is_file():
+    if not stat.S_ISREG(mode):
         return None
     try:
         found = read_json(path.read_bytes(), _Manifest, MANIFEST)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -137,6 +138,24 @@ def test_a_list_that_is_no_file_is_neither_followed_nor_replaced(tmp_path: Path,
         with pytest.raises(FileError, match="json would be written over"):
             OutputFolder(out, NET, force=force).write({"net.py": b"1"})
         assert not content(out)
+
+
+def test_a_list_that_cannot_be_looked_at_is_not_taken_for_a_missing_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = OutputFolder(tmp_path / "out", NET)
+    folder.write({"net.py": b"1", "net.json": b"2"})
+    look = os.lstat
+
+    def refused(path: Path) -> os.stat_result:
+        if os.path.basename(path) == MANIFEST:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return look(path)
+
+    monkeypatch.setattr(os, "lstat", refused)
+    with pytest.raises(FileError, match="Permission denied"):
+        folder.write({"net.py": b"3"})
+    assert (tmp_path / "out" / "net.py").read_bytes() == b"1"
 
 
 def test_a_list_that_names_other_places_moves_nothing_there(tmp_path: Path) -> None:
