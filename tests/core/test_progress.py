@@ -9,6 +9,7 @@ import pytest
 
 from relay2relax import backends, graph, relax_ir, relay_ir, translator
 from relay2relax.backends.vm.compiler import compile_module
+from relay2relax.core.limits import Budget, Limits
 from relay2relax.core.progress import each, going_on, how_far
 from relay2relax.relax_ir.ir.visit import Steps
 from relay2relax.relax_ir.transform.rewriting.mutator import Mutator
@@ -42,8 +43,9 @@ def shares_of(seen: list[tuple[str, float] | None], words: str) -> list[float]:
 def test_reading_json_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, float] | None] = []
     document = relay_ir.save_json(relay_ir.parse(CHAIN))
-    monkeypatch.setattr("relay2relax.relay_ir.json.reader.check", lambda: seen.append(how_far()))
-    relay_ir.load_json(document)
+    monkeypatch.setattr(Budget, "check", lambda _: seen.append(how_far()))
+    with Limits(seconds=600):
+        relay_ir.load_json(document)
     shares_of(seen, "nodes of the document")
 
 
