@@ -22,6 +22,9 @@ from relay2relax.cli.options import (
     Model,
     Params,
     Partitions,
+    PartitionsOption,
+    Quantised,
+    QuantisedOption,
     RunVia,
     Schedule,
     Seed,
@@ -81,14 +84,8 @@ def convert(
             "bound are packed ahead, as main_transform_params does it.",
         ),
     ] = None,
-    partitions: Annotated[
-        Partitions,
-        typer.Option(
-            "--partitions",
-            help="Functions for external compilers stay functions, for RunCodegen, or give way to their bodies; with "
-            "--schedule they always do.",
-        ),
-    ] = Partitions.KEEP,
+    partitions: PartitionsOption = Partitions.KEEP,
+    qnn: QuantisedOption = Quantised.INTEGER,
     dims: DimsOption = None,
     allow_missing: AllowMissing = False,
     force: Force = False,
@@ -114,7 +111,7 @@ def convert(
     from relay2relax.cli import convert as command
 
     _needs_params(bind_params, params)
-    form = command.Form(via.value, schedule and schedule.value, partitions.value)
+    form = command.Form(via.value, schedule and schedule.value, partitions.value, qnn.value)
     if dry_run:
         command.dry_run(model, params, out, form, bind_params, dims or [], allow_missing, force, as_json)
         return

@@ -19,6 +19,7 @@ from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedErr
 from relay2relax.core.errors.table import files as kinds
 from relay2relax.core.tolerance import Tolerance
 from relay2relax.relay_ir.io.binding import Bound
+from relay2relax.relay_ir.transform.qdq.ties import halves_to_even
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +112,18 @@ def _of_script(
             script, bound = _weights(script, module, own, how.allow_missing)
         given = files.load_inputs(inputs, module, bound)
         values = translator.values_for_relay(script, module, {**bound.weights, **given})
+        if found.in_floats:
+            constants = bound.weights if found.summary is not None and found.summary.params_bound else None
+            module = halves_to_even(translator.translation(module, params=constants, qnn="qdq").source)
+            script = replace(script, graph_text="")
     files.require_verified(script.weights or own or inputs or expected)
     with screen.progress("running Relay and the script"):
         report = translator.compare_script(
             module, script, params=values, seed=how.seed, backends=how.backends or None,
-            expected=expected, tolerance=how.tolerance,
+            expected=expected, tolerance=how.tolerance or found.tolerance(script),
         )  # fmt: skip
-    said = [f"{found.script.name} is compared with {source}"]
+    form = " in the form of its floats" * found.in_floats
+    said = [f"{found.script.name} is compared with {source}{form}"]
     if own is None and script.weights:
         if found.summary is not None and found.summary.params is not None:
             said.append(f"the params {found.summary.params!r} are gone, or not as they were converted")

@@ -7,7 +7,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from relay2relax import backends, graph, relax_ir, relay_ir, translator
@@ -21,6 +21,7 @@ from relay2relax.core.output import Content, OutputFolder, digest, file_digest
 from relay2relax.core.source import visible
 from relay2relax.core.weight_files import safetensors_parts
 from relay2relax.graph.relax.partitions import Partitions
+from relay2relax.graph.relax.quantised import Quantised
 from relay2relax.relay_ir.io.binding import Bound
 
 # Bound params become text, several characters for every byte; from so many bytes on that is said.
@@ -34,6 +35,7 @@ class Form:
     via: translator.Via
     schedule: str | None = None
     partitions: Partitions = "keep"
+    qnn: Quantised = "integer"
 
     def translated(
         self,
@@ -41,16 +43,18 @@ class Form:
         params: Mapping[str, Array] | None,
         weights: Collection[str],
         dims: translator.Dims | None,
-    ) -> tuple[relax_ir.IRModule, graph.MSCGraph, translator.Map]:
-        """Return ``module`` in this form, which is well-formed, its graph, and what became what."""
+    ) -> translator.Traced:
+        """Return ``module`` in this form, which is well-formed, the graph of the module that was
+        given, and what became what.
+        """
         made = translator.translate_with_map(
             module, self.via, params=params, weights=weights, dims=dims, schedule=self.schedule,
-            partitions=self.partitions,
+            partitions=self.partitions, qnn=self.qnn,
         )  # fmt: skip
         relax_ir.check_well_formed(made.module)
         if made.source is module:
-            return made.module, made.graph, made.map
-        return made.module, graph.from_relay(module, params, dims=dims)[0], made.map
+            return made
+        return replace(made, graph=graph.from_relay(module, params, dims=dims)[0])
 
 
 def run(
@@ -86,7 +90,9 @@ def run(
         _note_length(values, stem)
     with screen.progress("translating"):
         bound, weights = (values, ()) if bind_params else (None, values)
-        relax, found, traced = form.translated(module, bound, weights, extents)
+        made = form.translated(module, bound, weights, extents)
+        relax, found, traced = made.module, made.graph, made.map
+        floats = made.source if form.qnn == "qdq" else None
     with screen.progress("preparing files"):
         main = relax["main"]
         assert isinstance(main, relax_ir.Function)
@@ -98,17 +104,18 @@ def run(
             **_source(params, folder.path, given, module, bind_params),
             "schedule": form.schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
-            **_described(relax, main, beside, found),
+            **_described(made, main, beside),
+            "qnn": form.qnn,
             "receipt": traced.counts(),
             "files": [*sorted(contents), _names(stem)[-1]],
             "seconds": round(time.perf_counter() - start, 3),
         }
-    whole, checked, written = _delivered(folder, stem, contents, summary, module, values, check)
+    whole, checked, written = _delivered(folder, stem, contents, summary, module, values, check, floats)
     files.tell_stem(model)
     if as_json:
         outcome.deliver(whole)
     elif not is_quiet():
-        _show(whole, relax, beside, traced, written, checked)
+        _show(whole, made, beside, written, checked)
     checked.end(_names(stem)[0])
 
 
@@ -137,7 +144,8 @@ def dry_run(
     names = [script, graph_json, map_json, *([saved, digest] if weights else []), summary]
 
     def translated() -> tuple[relax_ir.IRModule, graph.MSCGraph]:
-        return form.translated(module, bound, weights, extents)[:2]
+        made = form.translated(module, bound, weights, extents)
+        return made.module, made.graph
 
     lowered = form.via == "tir" or form.schedule is not None
     showing.show(model, folder, names, module, given, translated, lowered, as_json)
@@ -151,6 +159,7 @@ def _delivered(
     module: relay_ir.IRModule,
     values: Mapping[str, Array],
     check: bool | None,
+    floats: relay_ir.IRModule | None,
 ) -> tuple[Mapping[str, object], checking.Check, Sequence[Path]]:
     """Write all files, check them, and write what the check found into the summary.
 
@@ -166,7 +175,7 @@ def _delivered(
     if check is False:
         return whole, begun, written
     with screen.progress("checking what was written"):
-        found = checking.check(folder.path / script, module, values, check is True)
+        found = checking.check(folder.path / script, module, values, check is True, floats)
         whole = {**summary, "check": found.to_json()}
         folder.write({last: _text(whole)}, stay=tuple(contents))
     return whole, found, written
@@ -226,14 +235,12 @@ def _source(
     }
 
 
-def _described(
-    relax: relax_ir.IRModule, main: relax_ir.Function, beside: _Weights, found: graph.MSCGraph
-) -> dict[str, object]:
+def _described(made: translator.Traced, main: relax_ir.Function, beside: _Weights) -> dict[str, object]:
     """Return what the summary says of the Relax module."""
-    kept = translator.partitions(relax)
+    kept = translator.partitions(made.module)
     names = relax_ir.script_names(main)
     return {
-        "functions": len(relax.functions),
+        "functions": len(made.module.functions),
         "parameters": [
             {"name": p.name, "script_name": names[p.name], "struct_info": relax_ir.print_struct_info(p.info)}
             for p in main.params
@@ -241,16 +248,16 @@ def _described(
         "transform_params": beside.packed,
         "result": relax_ir.print_struct_info(main.ret),
         "partitions": [asdict(one) for one in kept],
-        "partitions_inlined": [] if kept else list(translator.compilers(found)),
-        "as_tensorir": [asdict(one) for one in translator.calls_as_tensorir(relax)],
+        "partitions_inlined": [] if kept else list(translator.compilers(made.graph)),
+        "as_tensorir": [asdict(one) for one in translator.calls_as_tensorir(made.module)],
+        "quantised": [asdict(one) for one in made.quantised],
     }
 
 
 def _show(
     summary: Mapping[str, object],
-    relax: relax_ir.IRModule,
+    made: translator.Traced,
     beside: _Weights,
-    traced: translator.Map,
     written: Sequence[Path],
     checked: checking.Check,
 ) -> None:
@@ -266,11 +273,11 @@ def _show(
     inlined = summary["partitions_inlined"]
     if isinstance(inlined, list) and inlined:
         print(f"functions for external compilers are inlined: {visible(', '.join(inlined))}")
-    for partition in translator.partitions(relax):
+    for partition in translator.partitions(made.module):
         print(visible(str(partition)))
-    for one in translator.calls_as_tensorir(relax):
-        print(visible(str(one)))
-    if changed := traced.changed():
+    for line in (*translator.calls_as_tensorir(made.module), *made.quantised):
+        print(visible(str(line)))
+    if changed := made.map.changed():
         print(f"{changed}; {visible(written[2].name)} says where and why")
     for path in written:
         print(f"wrote {visible(str(path))}")

@@ -18,10 +18,11 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "delivered": ["Script", "compare_script", "script_report", "trial_of", "values_for_relay", "within"],
         "partitions": ["Partition", "compilers", "partitions"],
         "pipeline": ["Dims", "Translation", "Via", "lower_to_tir", "translate", "translation", "via_graph"],
-        "report": ["Report"],
+        "report": ["LeftOut", "Report"],
         "standalone": ["script_arguments", "values_for_script"],
         "tracing.document": ["map_from_json", "map_to_json"],
         "tracing.model": ["Fate", "GraphNode", "Item", "Map", "Place", "PlaceKind", "RelayNode"],
+        "tracing.quantised": ["QuantisedOperators", "allowed_quanta", "quantised_tolerance"],
         "tracing.traced": ["Traced", "translate_with_map"],
     },
 )
@@ -40,10 +41,11 @@ if TYPE_CHECKING:
     )
     from relay2relax.translator.partitions import Partition, compilers, partitions
     from relay2relax.translator.pipeline import Dims, Translation, Via, lower_to_tir, translate, translation, via_graph
-    from relay2relax.translator.report import Report
+    from relay2relax.translator.report import LeftOut, Report
     from relay2relax.translator.standalone import script_arguments, values_for_script
     from relay2relax.translator.tracing.document import map_from_json, map_to_json
     from relay2relax.translator.tracing.model import Fate, GraphNode, Item, Map, Place, PlaceKind, RelayNode
+    from relay2relax.translator.tracing.quantised import QuantisedOperators, allowed_quanta, quantised_tolerance
     from relay2relax.translator.tracing.traced import Traced, translate_with_map
 
 __all__ = [
@@ -55,10 +57,12 @@ __all__ = [
     "Fate",
     "GraphNode",
     "Item",
+    "LeftOut",
     "Map",
     "Partition",
     "Place",
     "PlaceKind",
+    "QuantisedOperators",
     "RelayNode",
     "Report",
     "Script",
@@ -66,6 +70,7 @@ __all__ = [
     "Translation",
     "Trial",
     "Via",
+    "allowed_quanta",
     "available_backends",
     "calls_as_tensorir",
     "compare",
@@ -78,6 +83,7 @@ __all__ = [
     "map_from_json",
     "map_to_json",
     "partitions",
+    "quantised_tolerance",
     "script_arguments",
     "script_report",
     "translate",

@@ -29,12 +29,16 @@ from relay2relax.graph.model import MSCGraph
 from relay2relax.graph.relax.exporter import relax_of_well_formed
 from relay2relax.graph.relax.partitions import Partitions, check_partitions
 from relay2relax.graph.relax.problems import Problems
+from relay2relax.graph.relax.quantised import Quantised, check_quantised
 from relay2relax.graph.relax.trace import Trace
 from relay2relax.graph.relay.importer import Imported, from_relay_with_nodes
 from relay2relax.ops.registry.symbolic import Dims
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relay_ir.inference.fixed_extents import fix_extents
+from relay2relax.relay_ir.io.params import bind_params
 from relay2relax.relay_ir.transform import PartitionGraph
+from relay2relax.relay_ir.transform.qdq.model import InFloats
+from relay2relax.relay_ir.transform.qdq.rewrite import in_floats
 
 __all__ = ["Dims", "Translation", "Via", "lower_to_tir", "translate", "translation", "via_graph"]
 
@@ -49,6 +53,7 @@ class Options(TypedDict, total=False):
     dims: Dims | None
     schedule: str | None
     partitions: Partitions
+    qnn: Quantised
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +77,7 @@ def translate(
     dims: Dims | None = None,
     schedule: str | None = None,
     partitions: Partitions = "keep",
+    qnn: Quantised = "integer",
 ) -> relax_ir.IRModule:
     """Translate ``main`` of ``mod``, or a function alone, to calls of TensorIR or Relax operators.
 
@@ -89,11 +95,17 @@ def translate(
     ``RunCodegen`` looks for; ``partitions="inline"`` puts their bodies in the place of the calls.
     So does a schedule, which fuses over their bounds.
 
+    Quantised operators become integer arithmetic, with Relay's bits. With ``qnn="qdq"`` they become
+    operators of floats between ``R.dequantize`` and ``R.quantize``, whose results are off by some
+    quanta (:class:`relay2relax.translator.Traced` says by how many).
+
     Raises UnsupportedError, listing all of it, for what Relax cannot express (values of data types,
     references and functions that only the running program knows), and for an unknown ``via``,
-    ``schedule`` or ``partitions``, and TypeInferenceError where ``mod`` is ill-typed.
+    ``schedule``, ``partitions`` or ``qnn``, and TypeInferenceError where ``mod`` is ill-typed.
     """
-    done = passage(mod, via, params=params, weights=weights, dims=dims, schedule=schedule, partitions=partitions)
+    done = passage(
+        mod, via, params=params, weights=weights, dims=dims, schedule=schedule, partitions=partitions, qnn=qnn
+    )
     return done.module
 
 
@@ -109,6 +121,8 @@ def translation(
 class Passage:
     """What a translation meets: the module ``given``, its function ``entry``, the ``source`` with
     types and partitions, what was ``found`` in it, and the ``module`` that it became.
+
+    ``quantised`` says what became of quantised operators, where they are to be floats.
     """
 
     given: relay_ir.IRModule
@@ -116,6 +130,7 @@ class Passage:
     source: relay_ir.IRModule
     found: Imported
     module: relax_ir.IRModule
+    quantised: Mapping[relay_ir.Expr, InFloats]
 
 
 def passage(
@@ -127,6 +142,7 @@ def passage(
     dims: Dims | None = None,
     schedule: str | None = None,
     partitions: Partitions = "keep",
+    qnn: Quantised = "integer",
     trace: Trace | None = None,
 ) -> Passage:
     """Do what :func:`translate` does, and return all that is met on the way.
@@ -139,16 +155,22 @@ def passage(
         )
     given = relay_ir.IRModule({relay_ir.GlobalVar("main"): mod}) if isinstance(mod, relay_ir.Function) else mod
     check_partitions(partitions)
+    check_quantised(qnn)
     if schedule is not None:
         partitions = "inline"
     entry = _entry(given)
     program = fix_extents(given, dims, entry) if dims else given
     if partitions == "keep":
         program = PartitionGraph()(program)
+    quantised: Mapping[relay_ir.Expr, InFloats] = {}
+    if qnn == "qdq":
+        # How far results are off is told by the weights.
+        rewritten = in_floats(bind_params(program, params, entry) if params else program)
+        program, quantised = rewritten.module, rewritten.found
     found = from_relay_with_nodes(program, params, entry, dims)
     problems = Problems(found.place, program.source)
-    made = relax_of_well_formed(found.graph, found.weights, dims, via == "tir", partitions, problems, trace)
-    return Passage(given, entry, program, found, _scheduled(_weights_last(made, weights), schedule))
+    made = relax_of_well_formed(found.graph, found.weights, dims, via == "tir", partitions, problems, trace, qnn)
+    return Passage(given, entry, program, found, _scheduled(_weights_last(made, weights), schedule), quantised)
 
 
 def lower_to_tir(
@@ -168,9 +190,10 @@ def via_graph(
     dims: Dims | None = None,
     schedule: str | None = None,
     weights: Collection[str] = (),
+    qnn: Quantised = "integer",
 ) -> relax_ir.IRModule:
     """Do what :func:`translate` does with ``via="graph"``."""
-    return translate(mod, "graph", params=params, weights=weights, dims=dims, schedule=schedule)
+    return translate(mod, "graph", params=params, weights=weights, dims=dims, schedule=schedule, qnn=qnn)
 
 
 def _entry(mod: relay_ir.IRModule) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -15,7 +15,9 @@ from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExitCode, LimitError, OutOfMemoryError, Relay2RelaxError
 from relay2relax.core.source import visible
+from relay2relax.relay_ir.transform.qdq.ties import halves_to_even
 
+_SUMS = "the qdq form rounds sums, which it adds up in another order"
 # What a check may take by estimate, in seconds: unasked, and where it is asked for.
 _UNASKED, _ASKED = 4.0, 600.0
 
@@ -73,17 +75,34 @@ NOT_ASKED = Check(None, "--no-check asks for none")
 NOT_DONE = Check(None, "the check has not ended")
 
 
-def check(script: Path, module: relay_ir.IRModule, params: Mapping[str, Array], asked: bool) -> Check:
+def check(
+    script: Path,
+    module: relay_ir.IRModule,
+    params: Mapping[str, Array],
+    asked: bool,
+    floats: relay_ir.IRModule | None = None,
+) -> Check:
     """Return how what ``convert`` wrote at ``script`` compares with the ``module`` that it was made
     of, with its ``params``.
 
     Unless it is ``asked`` for, backends are left out on which it would take more than a few
     seconds, as is apache-tvm, which a hostile model could make crash; and a Relay module that
     cannot be run is no error.
+
+    Where quantised operators became floats, ``floats`` is Relay in that form: the script is
+    compared with it, and on numpy alone, since other backends add up in another order and may round
+    to another integer.
     """
     start = time.perf_counter()
     written = folder.find(script).load()
     backends, left_out = translator.within(written, _ASKED if asked else _UNASKED, guarded=not asked)
+    if floats is not None:
+        others = [name for name in backends if name != "numpy"]
+        left_out += [translator.LeftOut(written.name, name, _SUMS) for name in others]
+        backends = tuple(name for name in backends if name == "numpy")
+        # The graph is that of the integers.
+        written = replace(written, graph_text="")
+        module = halves_to_even(floats)
     hint = "--check does it" if left_out and not asked else ""
     if not backends:
         return Check(translator.Report((), left_out=tuple(left_out)), hint, time.perf_counter() - start)

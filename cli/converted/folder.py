@@ -14,6 +14,7 @@ from relay2relax.core.errors import Diagnostic
 from relay2relax.core.limits import read_file
 from relay2relax.core.output import MANIFEST, file_digest, read_manifest
 from relay2relax.core.schema import Form, parse_json, read_value
+from relay2relax.core.tolerance import Tolerance
 
 SUMMARY = ".summary.json"
 _DOUBT = "nothing vouches for"
@@ -25,6 +26,14 @@ class _Parameter(Form):
     struct_info: str
 
 
+class _Quantised(Form):
+    operator: str
+    calls: int
+    quanta: float | None
+    why: str
+    quantum: float
+
+
 class Summary(Form):
     """What is read of a summary again."""
 
@@ -34,6 +43,9 @@ class Summary(Form):
     transform_params: tuple[str, ...] = ()
     params: str | None = None
     params_sha256: str = ""
+    params_bound: bool = False
+    qnn: str = "integer"
+    quantised: tuple[_Quantised, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +120,17 @@ class Converted:
         if model is not None and own is not None and own.origin.sha256 and file_digest(model) != own.origin.sha256:
             said.append(f"{model.name} is not the file that was converted")
         return tuple(said)
+
+    def tolerance(self, script: translator.Script) -> Tolerance | None:
+        """Return what ``script``, which is this one, may be off by where it is not the usual."""
+        told = () if self.summary is None else self.summary.quantised
+        known = [translator.QuantisedOperators(q.operator, q.calls, q.quanta, q.why, q.quantum) for q in told]
+        return translator.quantised_tolerance(script.main.ret, known)
+
+    @property
+    def in_floats(self) -> bool:
+        """Whether quantised operators became floats."""
+        return self.summary is not None and self.summary.qnn == "qdq"
 
     def params(self) -> Path | None:
         """Return the file of params that was converted with the model, None where it is gone, or is

@@ -31,6 +31,13 @@ class Partitions(str, Enum):
     INLINE = "inline"
 
 
+class Quantised(str, Enum):
+    """What becomes of quantised operators."""
+
+    INTEGER = "integer"
+    QDQ = "qdq"
+
+
 class RunVia(str, Enum):
     """Which program runs: the Relay module itself, or what a translator made of it."""
 
@@ -86,6 +93,22 @@ DimsOption = Annotated[
         "--dims",
         metavar="NAME=DIM,…",
         help="Name or fix `?` extents of an input, e.g. data=batch,_,_,_ or data=2,_,_,_ (repeatable).",
+    ),
+]
+PartitionsOption = Annotated[
+    Partitions,
+    typer.Option(
+        "--partitions",
+        help="Functions for external compilers stay functions, for RunCodegen, or give way to their bodies; with "
+        "--schedule they always do.",
+    ),
+]
+QuantisedOption = Annotated[
+    Quantised,
+    typer.Option(
+        "--qnn",
+        help="Quantised operators become integer arithmetic with Relay's bits, or floats between R.dequantize and "
+        "R.quantize, which the summary bounds.",
     ),
 ]
 AsJson = Annotated[

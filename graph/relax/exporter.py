@@ -49,6 +49,7 @@ from relay2relax.graph.relax.functions import (
 )
 from relay2relax.graph.relax.partitions import Mark, Partitions, check_partitions, mark_of
 from relay2relax.graph.relax.problems import Problems
+from relay2relax.graph.relax.quantised import Quantised, check_quantised
 from relay2relax.graph.relax.restore import restored
 from relay2relax.graph.relax.trace import Trace, TracedBuilder
 from relay2relax.graph.relax.values import (
@@ -97,6 +98,7 @@ def to_relax(
     dims: Dims | None = None,
     lowered: bool = False,
     partitions: Partitions = "keep",
+    qnn: Quantised = "integer",
 ) -> IRModule:
     """Return the graph as a Relax module with the function ``graph.name``, and private ones where
     it needs them.
@@ -106,14 +108,16 @@ def to_relax(
     them; with ``lowered`` each becomes ``call_tir``. ``weights`` become constants, not copied.
     Every ``?`` of a parameter becomes a symbolic dimension; ``dims`` names or unifies them.
     Functions for external compilers become functions with ``Codegen`` or ``Composite``, or with
-    ``partitions="inline"`` give way to their bodies. Raises UnsupportedError for data types,
-    references and functions that only the running program knows, and for an unknown ``partitions``,
+    ``partitions="inline"`` give way to their bodies. With ``qnn="qdq"`` ``qnn.quantize`` becomes
+    R.quantize, which rounds halves otherwise. Raises UnsupportedError for data types, references
+    and functions that only the running program knows, and for an unknown ``partitions`` or ``qnn``,
     GraphError where a weight is missing, and where ``dims`` or ``lowered`` are asked of a Relax
     program.
     """
     check_partitions(partitions)
+    check_quantised(qnn)
     check_well_formed(graph)
-    return relax_of_well_formed(graph, weights, dims, lowered, partitions)
+    return relax_of_well_formed(graph, weights, dims, lowered, partitions, qnn=qnn)
 
 
 @collection_paused()
@@ -125,6 +129,7 @@ def relax_of_well_formed(
     partitions: Partitions = "keep",
     problems: Problems | None = None,
     trace: Trace | None = None,
+    qnn: Quantised = "integer",
 ) -> IRModule:
     """Do what :func:`to_relax` does, for a graph that nobody could have changed since it was made.
 
@@ -139,7 +144,7 @@ def relax_of_well_formed(
     types, names = widened(name_extents([(_hint(node), _parameter_type(graph, node)) for node in params], dims))
     problems = problems or Problems()
     relax_params = [_parameter(node, type_, problems) for node, type_ in zip(params, types, strict=True)]
-    export = _Export(graph, weights, names, lowered, partitions == "keep", problems, trace)
+    export = _Export(graph, weights, names, lowered, partitions == "keep", problems, trace, qnn == "qdq")
     export.entry(relax_params)
     module = export.builder.get()
     return ConvertToDataflow()(module) if export.branches else module
@@ -231,6 +236,7 @@ class _Export:
     partitions: bool
     problems: Problems
     trace: Trace | None = None
+    qdq: bool = False
     constants: dict[str, Constant] = field(default_factory=dict)
     globals: dict[str, Closure] = field(default_factory=dict)
     lifted: dict[Closure, Lifted] = field(default_factory=dict)
@@ -243,7 +249,7 @@ class _Export:
 
     def __post_init__(self) -> None:
         self.builder = BlockBuilder() if self.trace is None else TracedBuilder(self.trace)
-        self.emitter = OpEmitter(self.builder, self.symbols)
+        self.emitter = OpEmitter(self.builder, self.symbols, self.qdq)
         called = {name: called_functions(graph) for name, graph in self.graphs.items()}
         self.recursive = recursive_functions(called)
         reached = post_order((self.main.name,), lambda name: called.get(name, ()))

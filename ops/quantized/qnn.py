@@ -127,9 +127,13 @@ def quantize_compute(
 def quantize_relax(e: Emit[V], attrs: QuantizeAttrs, data: V, scale: V, zero: V) -> V:
     """R.quantize sends halves to the even neighbour, Relay's away from zero.
 
-    So the steps one by one.
+    So the steps one by one, unless it is asked for.
     """
     rank = tensor(e.type_of(data)).rank
+    # R.quantize gives no int32.
+    if e.qdq and attrs.out_dtype != "int32":
+        scale, zero = (one_value(e, one) for one in (scale, zero))
+        return e.call("quantize", data, scale, zero, axis=channel_axis(attrs.axis, rank), out_dtype=attrs.out_dtype)
     scale, zero = (spread_value(e, one, rank, attrs.axis) for one in (scale, zero))
     return quantised(RelaxValues(e), data, scale, zero, attrs.out_dtype)
 

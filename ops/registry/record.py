@@ -95,6 +95,10 @@ class OpError(Relay2RelaxError):
 class Emit(Protocol[V]):
     """What an expansion into Relax may do; ``V`` is the caller's handle of an emitted value."""
 
+    @property
+    def qdq(self) -> bool:
+        """Whether R.quantize is asked for, which rounds halves otherwise than ``qnn.quantize``."""
+
     def call(self, name: str, *args: V, **attrs: Any) -> V:
         """Emit the Relax operator ``R.<name>``; ``attrs`` are fields of its record's attribute
         class.

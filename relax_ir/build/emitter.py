@@ -61,12 +61,14 @@ class OpEmitter:
     """Emits into ``builder``; the methods of :class:`relay2relax.ops.registry.record.Emit` are what
     expansions use.
 
-    ``symbols`` says what stands for variables that attributes of the calls may name.
+    ``symbols`` says what stands for variables that attributes of the calls may name. ``qdq`` asks
+    for R.quantize.
     """
 
-    def __init__(self, builder: BlockBuilder, symbols: Symbols | None = None) -> None:
+    def __init__(self, builder: BlockBuilder, symbols: Symbols | None = None, qdq: bool = False) -> None:
         self.builder = builder
         self.symbols = symbols or {}
+        self.qdq = qdq
         self.span: Span | None = None
         self._functions: dict[Any, tuple[GlobalVar, tuple[PrimVar, ...]]] = {}
         # What values of integers hold, where that is told before the program runs.

@@ -42,6 +42,10 @@ class Eager:
     def const(self, value: Any, dtype: str) -> np.ndarray:
         return np.asarray(value, numpy_dtype(dtype))
 
+    @property
+    def qdq(self) -> bool:
+        return False
+
     def shape(self, extents: Sequence[Any]) -> Any:
         return tuple(static(extent) for extent in extents)
 

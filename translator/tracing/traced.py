@@ -21,14 +21,19 @@ from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.rewrite import binders, nodes
 from relay2relax.translator.pipeline import Options, Passage, Translation, Via, passage
 from relay2relax.translator.tracing.model import Fate, GraphNode, Map, Place, PlaceKind, RelayNode
+from relay2relax.translator.tracing.quantised import QuantisedOperators, quantised_items, quantised_operators
 from relay2relax.translator.tracing.receipt import Standing, receipt_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Traced(Translation):
-    """A translation, and the ``map`` of what became what in it."""
+    """A translation, and the ``map`` of what became what in it.
+
+    ``quantised`` says what became of quantised operators, where they were to be floats.
+    """
 
     map: Map
+    quantised: tuple[QuantisedOperators, ...] = ()
 
 
 def translate_with_map(
@@ -49,8 +54,10 @@ def translate_with_map(
     bare = Map(via, done.entry, options.get("schedule") or "", relay_nodes, tuple(parts.nodes), tuple(relax.places))
     types = typed_module(done.given).types
     standing = [_standing(bare, number, expr, relax, types.get(expr)) for number, (expr, _) in enumerate(relay)]
-    found = replace(bare, receipt=tuple(receipt_of(done.given, done.module, standing)))
-    return Traced(done.module, done.source, done.found.graph, found)
+    numbers = {expr: number for number, (expr, _) in enumerate(relay)}
+    arithmetic = quantised_items(done.quantised, rewrites, numbers)
+    found = replace(bare, receipt=(*receipt_of(done.given, done.module, standing), *arithmetic))
+    return Traced(done.module, done.source, done.found.graph, found, quantised_operators(done.quantised.values()))
 
 
 class RelaxPlaces:
