@@ -30,6 +30,7 @@ from relay2relax.cli.options import (
     Seed,
     Via,
 )
+from relay2relax.cli.options.attrs import told_attributes
 from relay2relax.cli.options.commands import Command, loud
 from relay2relax.cli.options.limits import limited
 from relay2relax.cli.options.recover import recovering
@@ -65,6 +66,7 @@ app = typer.Typer(
 @limited
 @verified
 @recovering
+@told_attributes
 def convert(
     model: Model,
     params: Params = None,
@@ -123,6 +125,7 @@ def convert(
 @limited
 @verified
 @recovering
+@told_attributes
 def export(
     model: Model,
     params: Params = None,
@@ -178,6 +181,7 @@ def export(
 @limited
 @verified
 @recovering
+@told_attributes
 def compare(
     model: Annotated[
         Path,
@@ -232,6 +236,7 @@ def compare(
 @limited
 @verified
 @recovering
+@told_attributes
 def run(
     model: Annotated[
         Path,
@@ -286,6 +291,7 @@ def run(
 @limited
 @verified
 @recovering
+@told_attributes
 def inspect(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A Relay module, a TVMScript of Relax, or a folder of one.")

@@ -37,6 +37,8 @@ _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b"
 
 # Whether a text that breaks off is read as far as it goes.
 recovering: ContextVar[bool] = ContextVar("recovering", default=False)
+# What --attrs says of attributes that a text leaves out.
+attributes: ContextVar[Path | None] = ContextVar("attributes", default=None)
 
 _TRANSLATED = "run, compare and inspect take what convert wrote: the folder, or the script in it"
 
@@ -83,7 +85,7 @@ def _relay_module(path: Path) -> IRModule:
     if _is_script(content):
         title = f"{shown(path)!r} is a TVMScript of Relax; expected a Relay module"
         raise ParseError(Diagnostic(title, help=_TRANSLATED))
-    mod = read_module(content, shown(path), recovering.get())
+    mod = read_module(content, shown(path), recovering.get(), _attributes())
     if "main" not in mod:
         there = ", ".join(f"@{var.name}" for var in list(mod.functions)[:8]) or "none"
         title = f"{shown(path)!r} has no function @main, where a model begins; its functions: {there}"
@@ -91,6 +93,26 @@ def _relay_module(path: Path) -> IRModule:
             Diagnostic(title, help="call the function @main that is to be run", kind=running.NO_FUNCTION)
         )
     return mod
+
+
+def _attributes() -> dict[str, dict[str, object]]:
+    """Return the attributes that ``--attrs`` names a file of, by the words that stand for them."""
+    from relay2relax.core.schema import parse_json
+
+    path = attributes.get()
+    if path is None:
+        return {}
+    found = parse_json(read_content(path), shown(path))
+    if not isinstance(found, dict) or not all(isinstance(one, dict) for one in found.values()):
+        title = f"{shown(path)!r} holds no attributes"
+        form = 'an object of objects, as in {"meta[relay.attrs.ScatterNDAttrs][0]": {"mode": "add"}}'
+        raise ParseError(Diagnostic(title, label=f"expected {form}"))
+    return {name: {key: _value(value) for key, value in one.items()} for name, one in found.items()}
+
+
+def _value(value: object) -> object:
+    """Return a value of JSON as the reader of attributes has it: lists are tuples."""
+    return tuple(map(_value, value)) if isinstance(value, list) else value
 
 
 def load_params(path: Path | None, mod: IRModule, allow_missing: bool = False) -> Bound:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from relay2relax.core.errors import FileError, ParseError
 from relay2relax.core.file_kinds import ONNX, describe_content, is_tar
@@ -34,8 +35,13 @@ def load(path: str | os.PathLike[str], recover: bool = False) -> IRModule:
     return read_module(content, name, recover)
 
 
-def read_module(content: bytes, name: str, recover: bool = False) -> IRModule:
-    """Return the module that ``content`` is, as :func:`load` does; errors call it ``name``."""
+def read_module(
+    content: bytes, name: str, recover: bool = False, attrs: Mapping[str, Mapping[str, object]] | None = None
+) -> IRModule:
+    """Return the module that ``content`` is, as :func:`load` does; errors call it ``name``.
+
+    ``recover`` and ``attrs`` are for text, as :func:`relay2relax.relay_ir.parse` takes them.
+    """
     if is_tar(memoryview(content)):
         member = relay_member(memoryview(content), name)
         if member is not None:
@@ -60,4 +66,4 @@ def read_module(content: bytes, name: str, recover: bool = False) -> IRModule:
         return load_json(text)
     from relay2relax.relay_ir.text.parser import parse
 
-    return parse(text, name, recover)
+    return parse(text, name, recover, attrs)

@@ -7,6 +7,7 @@ has a bound.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +19,7 @@ from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors.table import reading
 from relay2relax.core.errors.table import types as type_kinds
 from relay2relax.core.words import nearest
-from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.attributes import NoAttrs, attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_names, relay_op
 from relay2relax.relay_ir.compat.older_calls import is_older_attrs, is_older_name
@@ -441,6 +442,7 @@ class ExpressionReader:
         args: list[Expr] = []
         given: list[Attribute] = []
         attrs: object = None
+        left_out: tuple[Omitted, int, int] | None = None
         while lexer.more("(", ")", opened):
             if self.attributes.starts():
                 given = self.attributes.read()
@@ -448,7 +450,9 @@ class ExpressionReader:
             if lexer.kind == "meta" and lexer.peek() == ")":
                 at, end = lexer.start, lexer.end
                 found = self.metadata.take(lexer)
-                if isinstance(found, Omitted):
+                if isinstance(found, Omitted) and record is not None and found.is_attributes:
+                    left_out = (found, at, end)
+                elif isinstance(found, Omitted):
                     args.append(self._shared(self._omitted(found, at, end), at, end))
                 elif isinstance(found, RelayExpr):
                     args.append(self._shared(found, at, end))
@@ -458,7 +462,9 @@ class ExpressionReader:
             args.append(self.block())
             separator(lexer, len(args), "(", ")", opened)
         lexer.close("(", ")", opened, "`,` or `)`")
-        if self.metadata.omitted.any:
+        if left_out is not None and record is not None:
+            given = self._given(*left_out, record, args)
+        elif self.metadata.omitted.any:
             given = [self._decided(one, record, args, given) for one in given]
         if isinstance(callee, Op):
             older = self.attributes.of_older_call(callee.name, args, given, attrs, start)
@@ -482,6 +488,35 @@ class ExpressionReader:
         if value is None:
             self._left_out(f"the attribute `{one.key}`", one.start, one.end)
         return replace(one, value=value)
+
+    def _given(self, one: Omitted, start: int, end: int, record: OpDef, args: list[Expr]) -> list[Attribute]:
+        """Return attributes that the text leaves out: those that were given, and those that
+        operands or the type of the result decide. Those that are missing are asked for.
+        """
+        self.metadata.omitted.taken.add(str(one))
+        said = self.metadata.omitted.given.get(str(one), {})
+        result = self._stated_type()
+        found: dict[str, object] = dict(said)
+        missing = {}
+        for field in attr_fields(record.attrs):
+            if field.name not in found:
+                value = omitted.decided(record, field.name, args, result)
+                if value is None:
+                    missing[field.name] = None if field.required else field.default
+                found[field.name] = value
+        if missing:
+            example = json.dumps({str(one): missing}, default=str)
+            self.lexer.report(
+                f"the text leaves out `{one}`: {', '.join(missing)} of {record.name}",
+                start,
+                end,
+                "nothing else says what stands here",
+                f"print it with astext(show_meta_data=True), or say it with --attrs FILE, as in {example}, where these "
+                "values are the defaults",
+                reading.RELAY_METADATA,
+            )
+            return []
+        return [Attribute(name, value, start, start, end) for name, value in found.items()]
 
     def _attribute_object(self, callee: Expr, record: OpDef | None, found: object, start: int, end: int) -> object:
         """Return an object of the metadata that was given as the attributes of a call, once it

@@ -3,13 +3,13 @@
 ``print(mod)`` and ``astext(show_meta_data=False)`` leave the section out, and a dump is made of
 nothing else. The text still says of every constant which type it has: a constant becomes a
 parameter, ``constant_0``, ``constant_1``, … by its place in the section. Dimensions become symbols.
-Attributes are worked out where operands or the type of the result decide them, and refused by name
-elsewhere; nothing is guessed.
+Attributes are worked out where operands or the type of the result decide them, and asked for by
+name elsewhere (``relay_ir.parse(…, attrs=…)``); nothing is guessed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relay2relax.core.errors import UnsupportedError
@@ -34,6 +34,11 @@ class Omitted:
     key: str
     index: int
 
+    @property
+    def is_attributes(self) -> bool:
+        """Whether it is the attributes of a call."""
+        return self.key.startswith("relay.attrs.")
+
     def __str__(self) -> str:
         return f"meta[{self.key}][{self.index}]"
 
@@ -41,11 +46,14 @@ class Omitted:
 class OmittedObjects:
     """What has stood for objects so far; the same object is always the same thing.
 
-    ``any``  whether the text has referred to one of which nothing is known.
+    ``any``  whether the text has referred to one of which nothing is known. ``given``  what was
+    said of attributes, by the words that stand for them; ``taken`` are those that were needed.
     """
 
     def __init__(self) -> None:
         self.any = False
+        self.given: Mapping[str, Mapping[str, object]] = {}
+        self.taken: set[str] = set()
         self.constants: dict[int, Var] = {}
         self._symbols: dict[Omitted, PrimVar] = {}
 
@@ -66,6 +74,42 @@ class OmittedObjects:
     def constant(self, index: int, type_: Type) -> Var:
         """Return the parameter that stands for constant ``index``."""
         return self.constants.setdefault(index, Var(f"constant_{index}", type_))
+
+
+def _extents_of(result: Type | None) -> object:
+    """Return the shape of a tensor of static type, None for any other."""
+    extents = [static(extent) for extent in result.shape] if isinstance(result, TensorType) else [None]
+    return None if any(extent is None for extent in extents) else tuple(extents)
+
+
+def _dtype_of(result: Type | None) -> object:
+    return result.dtype if isinstance(result, TensorType) else None
+
+
+def _has_counts(result: Type | None) -> object:
+    return len(result.fields) == _WITH_COUNTS if isinstance(result, TupleType) else None
+
+
+# ``unique`` gives values, indices, inverse, how many, and how often each.
+_WITH_COUNTS = 5
+# Attributes that the type of the result decides.
+_DECIDED: Mapping[tuple[str, str], Callable[[Type | None], object]] = {
+    ("collapse_sum_to", "dtype"): _dtype_of,
+    ("collapse_sum_to", "shape"): _extents_of,
+    ("cumprod", "dtype"): _dtype_of,
+    ("cumsum", "dtype"): _dtype_of,
+    ("nn.contrib_dense_pack", "out_dtype"): _dtype_of,
+    ("unique", "return_counts"): _has_counts,
+}
+
+
+def decided(record: OpDef, attribute: str, args: Sequence[Expr], result: Type | None) -> object:
+    """Return an attribute that operands or the type of the result decide, None where they do
+    not.
+    """
+    found: object = operand_of(record, attribute, args)
+    decide = _DECIDED.get((record.name, attribute))
+    return decide(result) if found is None and decide is not None else found
 
 
 def is_omitted(value: object) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -36,16 +36,26 @@ _Result = TypeVar("_Result")
 
 
 @collection_paused()
-def parse(text: str, name: str = "<text>", recover: bool = False) -> IRModule:
+def parse(
+    text: str,
+    name: str = "<text>",
+    recover: bool = False,
+    attrs: Mapping[str, Mapping[str, object]] | None = None,
+) -> IRModule:
     """Return the module that ``text`` describes; ``name`` is the text's name in messages.
 
     The version line may be missing, as it is in what ``print(mod)`` shows. Spans that comments
     state (``/* span=… */``) become the nodes' spans. In text older than TVM 0.7 (``v0.0.1`` to
     ``v0.0.4``) an expression may stand for a module; it becomes ``@main``. With
     ``recover`` a text that breaks off is read as far as it goes, with a UserWarning of what was
-    read and what is lost. Raises ParseError with the mistakes that were found.
+    read and what is lost.
+
+    ``attrs`` are attributes that a text without its metadata leaves out, by the words that stand
+    for them: ``{"meta[relay.attrs.ScatterNDAttrs][0]": {"mode": "add"}}``. Those that types decide
+    may be missing. Raises ParseError with the mistakes that were found, and for ``attrs`` that the
+    text does not leave out.
     """
-    reader = _ModuleReader(text, name)
+    reader = _ModuleReader(text, name, attrs)
     try:
         return reader.within_limits(reader.module)
     except ParseError as problem:
@@ -55,7 +65,7 @@ def parse(text: str, name: str = "<text>", recover: bool = False) -> IRModule:
         if not recover:
             raise left.noted(problem, reader.source) from None
     warnings.warn(f"{name}: {left.said}", stacklevel=3)
-    reader = _ModuleReader(left.text, name)
+    reader = _ModuleReader(left.text, name, attrs)
     return reader.within_limits(reader.module)
 
 
@@ -69,12 +79,13 @@ def parse_expr(text: str, name: str = "<text>") -> Expr:
 class _ModuleReader:
     """One text on its way to a module."""
 
-    def __init__(self, text: str, name: str) -> None:
+    def __init__(self, text: str, name: str, attrs: Mapping[str, Mapping[str, object]] | None = None) -> None:
         self.source = SourceText(without_surroundings(text), name)
         older = older_reader(self.source)
         self.older = older is not None
         self.reader = older or ExpressionReader(Lexer(self.source))
         self.lexer = self.reader.lexer
+        self.reader.metadata.omitted.given = attrs or {}
         self.functions: dict[GlobalVar, Function] = {}
         self.definitions: dict[GlobalTypeVar, TypeData] = {}
         self.begun = 0  # where the definition begins that is read
@@ -165,6 +176,12 @@ class _ModuleReader:
     def _finish(self) -> None:
         if self.lexer.kind == "metadata":
             self.reader.metadata.finish()
+        objects = self.reader.metadata.omitted
+        for unknown in [one for one in objects.given if one not in objects.taken]:
+            self.lexer.report(
+                f"attributes are given for `{unknown}`, which the text does not leave out",
+                kind=reading.RELAY_METADATA,
+            )
         if self.lexer.problems:
             raise ParseError(self.lexer.problems, self.source)
 

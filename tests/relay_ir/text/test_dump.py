@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import fields
+from typing import Any
+
 import numpy as np
 import pytest
-from typed import of_type
+from typed import of_type, present
 
 from relay2relax import backends, relay_ir
 from relay2relax.core.errors import ParseError, UnsupportedError
-from relay2relax.relay_ir import Call, Function, TensorType
+from relay2relax.ops import relay_op
+from relay2relax.relay_ir import Call, Function, Op, TensorType
+from relay2relax.relay_ir.ir.rewrite import nodes
 
 OMITTED = """
 /* For debugging purposes the metadata section has been omitted.
@@ -96,9 +102,67 @@ def test_dimensions_that_are_left_out_are_symbols() -> None:
     assert x[0] is not y[0]
 
 
-def test_attributes_that_nothing_decides_are_refused() -> None:
-    with pytest.raises(ParseError, match=r"the text leaves out `meta\[relay.attrs.Conv2DAttrs\]\[0\]`"):
-        relay_ir.parse("def @main(%x: Tensor[(1), float32]) { nn.relu(%x, meta[relay.attrs.Conv2DAttrs][0]) }")
+SCATTER = """def @main(%d: Tensor[(4), float32], %i: Tensor[(1, 2), int64], %u: Tensor[(2), float32]) {
+  %0 = scatter_nd(%d, %i, %u, meta[relay.attrs.ScatterNDAttrs][0]);
+  cumsum(%0, meta[relay.attrs.ScanopAttrs][0]) /* ty=Tensor[(4), float64] */
+}"""
+TOLD: dict[str, dict[str, object]] = {
+    "meta[relay.attrs.ScatterNDAttrs][0]": {"mode": "add"},
+    "meta[relay.attrs.ScanopAttrs][0]": {"axis": 0, "exclusive": True},
+}
+
+
+def test_attributes_that_nothing_decides_are_asked_for_by_name_all_at_once() -> None:
+    with pytest.raises(ParseError) as caught:
+        relay_ir.parse(SCATTER)
+    assert [one.title for one in caught.value.diagnostics] == [
+        "the text leaves out `meta[relay.attrs.ScatterNDAttrs][0]`: mode of scatter_nd",
+        "the text leaves out `meta[relay.attrs.ScanopAttrs][0]`: axis, exclusive of cumsum",
+    ]
+    assert (
+        '{"meta[relay.attrs.ScanopAttrs][0]": {"axis": null, "exclusive": false}}' in caught.value.diagnostics[1].help
+    )
+
+
+def test_attributes_are_those_that_were_given_and_those_that_types_decide() -> None:
+    scatter, scan = "meta[relay.attrs.ScatterNDAttrs][0]", "meta[relay.attrs.ScanopAttrs][0]"
+    whole = SCATTER.replace(scatter, 'mode="add"').replace(scan, 'axis=0, dtype="float64", exclusive=True')
+    assert relay_ir.structural_equal(relay_ir.parse(SCATTER, attrs=TOLD), relay_ir.parse(whole))
+
+
+def test_attributes_for_something_else_are_refused() -> None:
+    with pytest.raises(ParseError, match=r"given for `meta\[a\]\[1\]`, which the text does not leave out"):
+        relay_ir.parse(SCATTER, attrs={**TOLD, "meta[a][1]": {}})
+    wrong: dict[str, dict[str, object]] = {**TOLD, "meta[relay.attrs.ScatterNDAttrs][0]": {"mode": "add", "colour": 3}}
+    with pytest.raises(ParseError, match="colour"):
+        relay_ir.parse(SCATTER, attrs=wrong)
+    with pytest.raises(ParseError, match=r"the text leaves out `meta\[relay.attrs.NoSuchAttrs\]\[0\]`"):
+        relay_ir.parse("def @main(%x: Tensor[(1), float32]) { %x(meta[relay.attrs.NoSuchAttrs][0]) }")
+
+
+@pytest.mark.golden
+def test_recorded_texts_without_their_metadata_are_whole_with_the_attributes(recorded: Any) -> None:
+    """What a text says with its section it says without, once the attributes are told."""
+    count = 0
+    for case in recorded("operators"):
+        text, mark, _ = case["text"].partition("#[metadata]")
+        kinds = set(re.findall(r"meta\[([\w.]+)\]\[\d+\]", text))
+        if not mark or not kinds or not all(kind.startswith("relay.attrs.") for kind in kinds):
+            continue
+        whole = relay_ir.parse(case["text"])
+        calls = [node for node in nodes(whole["main"]) if isinstance(node, Call)]
+        told = dict(zip(re.findall(r"meta\[[\w.]+\]\[\d+\]", text), _attributes(calls), strict=True))
+        assert relay_ir.structural_equal(relay_ir.parse(text, attrs=told), whole), case["id"]
+        count += 1
+    assert count > 100
+
+
+def _attributes(calls: list[Call]) -> list[dict[str, object]]:
+    """Return the attributes of calls whose operators TVM declares none for, in the text's order."""
+    undeclared = [
+        call for call in calls if isinstance(call.op, Op) and not present(relay_op(call.op.name)).declares_attrs
+    ]
+    return [{field.name: getattr(call.attrs, field.name) for field in fields(call.attrs)} for call in undeclared]
 
 
 FUNCTION = """fn (%x: Tensor[(2), float32] /* ty=Tensor[(2), float32] */) -> Tensor[(2), float32] {
