@@ -70,7 +70,7 @@ def peer(name: str, case: Case, seconds: float) -> dict[str, Any]:
     from peers import PEERS, Model
 
     from relay2relax import backends
-    from relay2relax.core.tolerance import MODEL_REDUCTION, difference
+    from relay2relax.core.tolerance import LONGEST_CHAIN, difference
 
     small = warm_up()
     if name == "c":
@@ -78,7 +78,7 @@ def peer(name: str, case: Case, seconds: float) -> dict[str, Any]:
     model, before = Model(case), resident("VmRSS", reset=True)
     ready = PEERS[name](model)
     found, wanted = ready.arrays(ready.run()), _outputs(case)
-    differences = [difference(one, other, MODEL_REDUCTION) for one, other in zip(found, wanted, strict=True)]
+    differences = [difference(one, other, LONGEST_CHAIN) for one, other in zip(found, wanted, strict=True)]
     wrong = [one.reason for one in differences if not one.agrees]
     if wrong:
         return {"failed": f"another result: {wrong[0]}"}

@@ -6,10 +6,10 @@ between libraries. The bound used here is
 
     |actual - expected| <= eps * (16 + 4 * sqrt(n)) * (|expected| + scale)
 
-with ``eps`` the dtype's machine epsilon, ``n`` the length of the longest chain of sums that leads
-to the result, and ``scale`` the largest finite magnitude among the expected values (cancellation
-leaves errors of the size of what was summed). Integers, bools and shapes agree exactly; NaN agrees
-with NaN, an infinity with the same infinity.
+with ``eps`` the dtype's machine epsilon, ``n`` the length of the longest chain of sums on the way
+to an output (``translator/chains.py`` counts that of a program), and ``scale`` the largest finite
+magnitude among the expected values (cancellation leaves errors of the size of what was summed).
+Integers, bools and shapes agree exactly; NaN agrees with NaN, an infinity with the same infinity.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_float, of_array
 
 _EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7}
-# Whole models chain layers; sums of up to a few thousand products each are covered by this length.
-# It is the same for every model: how long the sums of one are is not looked at.
-MODEL_REDUCTION = 65536
+# The longest chain that anything has room for. A longer one hardly errs more, for its errors partly
+# cancel, and a mistake must not fit in. It is also what is taken where the length is not known.
+LONGEST_CHAIN = 65536
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,33 +97,43 @@ class Difference:
         return self.max_abs / self.scale if self.scale else self.max_abs
 
 
-def bound(dtype: str, reduction: int) -> float:
-    """Return the relative bound for ``dtype`` after sums of ``reduction`` terms (0 for integers and
-    bools).
+def bound(dtype: str, length: int) -> float:
+    """Return the relative bound for ``dtype`` after a chain of sums of ``length`` terms (0 for
+    integers and bools).
     """
     if not is_float(dtype):
         return 0.0
-    return _EPSILON[dtype] * (16 + 4 * float(np.sqrt(reduction)))
+    return _EPSILON[dtype] * (16 + 4 * float(np.sqrt(min(length, LONGEST_CHAIN))))
 
 
-def tolerance_of(dtype: str, reduction: int) -> Tolerance:
-    """Return the tolerance for ``dtype`` after sums of ``reduction`` terms."""
+def tolerance_of(dtype: str, length: int | None) -> Tolerance:
+    """Return the tolerance for ``dtype`` after a chain of sums of ``length`` terms, None where that
+    is not known.
+    """
     if not is_float(dtype):
         return Tolerance(0.0, why=dtype)
-    return Tolerance(bound(dtype, reduction), scaled=True, why=f"{dtype}, room for sums of {reduction:,} terms")
+    if length is None:
+        room = f"room for sums of {LONGEST_CHAIN:,} terms: their length is not known"
+    else:
+        most = f", room for {LONGEST_CHAIN:,}" if length > LONGEST_CHAIN else ""
+        room = f"sums of {length:,} term{'s' * (length != 1)} in a row{most}"
+    return Tolerance(bound(dtype, LONGEST_CHAIN if length is None else length), scaled=True, why=f"{dtype}, {room}")
 
 
-def difference(actual: Array, expected: Array, reduction: int = 1, tolerance: Tolerance | None = None) -> Difference:
+def difference(
+    actual: Array, expected: Array, length: int | None = 1, tolerance: Tolerance | None = None
+) -> Difference:
     """Compare ``actual`` with ``expected``; dtype and shape must be the same.
 
-    Without a ``tolerance`` the dtype and the length of the sums decide.
+    Without a ``tolerance`` the dtype and the ``length`` of the sums decide, None where that is not
+    known.
     """
     if actual.shape != expected.shape:
         return Difference(np.inf, np.inf, np.inf, False, f"shape {actual.shape}, expected {expected.shape}")
     dtype = of_array(expected)
     if of_array(actual) != dtype:
         return Difference(np.inf, np.inf, np.inf, False, f"dtype {of_array(actual)}, expected {dtype}")
-    limit = tolerance or tolerance_of(dtype, reduction)
+    limit = tolerance or tolerance_of(dtype, length)
     if actual.size == 0 or np.array_equal(actual, expected):
         return Difference(0.0, 0.0, 0.0, True, scale=_scale(expected), tolerance=limit)
     if not is_float(dtype) and tolerance is None:

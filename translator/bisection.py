@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from relay2relax import backends, relax_ir
 from relay2relax.core import post_order
-from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, difference
+from relay2relax.core.tolerance import Difference, difference
 from relay2relax.relay_ir import Call, Function, IRModule, Op, Tuple, infer_type
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.expr import children
@@ -63,9 +63,12 @@ def first_difference(
     arguments: Sequence[Argument],
     translate: Callable[[IRModule], relax_ir.IRModule],
     backend: str,
+    length: int | None = None,
 ) -> NodeDifference | None:
     """Return the first call whose value on the Relax side differs from Relay on numpy, None where
     all agree.
+
+    ``length`` is that of the program's sums, None where it is not known.
     """
     exposed, calls = expose_intermediates(mod)
     expected = backends.create_executor("graph", exposed).evaluate()(*arguments)
@@ -73,7 +76,7 @@ def first_difference(
     actual = machine["main"](*arguments)
     for index, (call, one, other) in enumerate(zip(calls, actual, expected, strict=True)):
         for array, wanted in zip(flatten(one), flatten(other), strict=True):
-            found = difference(array, wanted, MODEL_REDUCTION)
+            found = difference(array, wanted, length)
             if not found.agrees:
                 return NodeDifference(index, len(calls), call, found)
     return None

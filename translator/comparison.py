@@ -20,6 +20,7 @@ from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.translator.arguments import Argument, Drawn, drawn_values, flatten, make_arguments
 from relay2relax.translator.as_tensorir import calls_as_tensorir
 from relay2relax.translator.bisection import first_difference
+from relay2relax.translator.chains import longest_chain
 from relay2relax.translator.expected import Recorded, recorded
 from relay2relax.translator.pipeline import Dims, lower_to_tir, via_graph
 from relay2relax.translator.report import Report, Sheet
@@ -93,7 +94,7 @@ def compare(
             machine = running.VirtualMachine(running.build(relax, target=backend))
             trial.sheet.add(program, backend, machine["main"](*trial.arguments))
             if per_node:
-                found = first_difference(trial.module, trial.arguments, translate, backend)
+                found = first_difference(trial.module, trial.arguments, translate, backend, trial.sheet.length)
                 notes.append(f"{program} on {backend}: {found or 'every intermediate value agrees'}")
     return trial.report(notes)
 
@@ -127,7 +128,8 @@ class Trial:
         arguments = make_arguments(mod, given, seed, extents)
         direct = flatten(running.create_executor("debug", mod, backend="numpy").evaluate()(*arguments))
         reference = None if expected is None else recorded(expected, len(direct))
-        sheet = Sheet(direct if reference is None else reference.arrays, tolerance)
+        length = None if tolerance else longest_chain(mod, arguments)
+        sheet = Sheet(direct if reference is None else reference.arrays, tolerance, length)
         if reference is not None:
             sheet.add("relay", "numpy", direct)
         return cls(mod, arguments, drawn_values(mod, given, arguments, seed), reference, sheet)

@@ -9,7 +9,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ErrorKind, ExitCode
-from relay2relax.core.tolerance import MODEL_REDUCTION, Difference, Tolerance, difference
+from relay2relax.core.tolerance import Difference, Tolerance, difference
 from relay2relax.translator.arguments import Drawn, flatten
 from relay2relax.translator.expected import Recorded
 
@@ -101,10 +101,15 @@ class Report:
 
 @dataclass(slots=True)
 class Sheet:
-    """What is expected, and the rows so far."""
+    """What is expected, and the rows so far.
+
+    What is judged may be off by the ``tolerance``; where there is none, by what sums of ``length``
+    terms in a row may be, None where it is not known how long they are.
+    """
 
     expected: Sequence[Array]
     tolerance: Tolerance | None
+    length: int | None = None
     rows: list[Row] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
 
@@ -115,7 +120,7 @@ class Sheet:
             self.add_failure(program, backend, f"{len(actual)} outputs, expected {len(self.expected)}")
             return
         for index, (one, other) in enumerate(zip(actual, self.expected, strict=True)):
-            found = difference(one, other, MODEL_REDUCTION, self.tolerance)
+            found = difference(one, other, self.length, self.tolerance)
             self.rows.append(Row(program, backend, index, found))
 
     def add_failure(self, program: str, backend: str, reason: str, failure: ErrorKind | None = None) -> None:

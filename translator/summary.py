@@ -29,7 +29,7 @@ from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.io.roles import learned_parameters
 from relay2relax.tir.cost import Arithmetic, arithmetic
 from relay2relax.tir.extent import Extent, as_prim, canonical
-from relay2relax.tir.ir.expr import PrimExpr, Var, binary
+from relay2relax.tir.ir.expr import Var, binary
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
 from relay2relax.translator.partitions import partitions
@@ -246,7 +246,7 @@ def _costs(mod: relax_ir.IRModule, names: Mapping[str, str], own: Collection[Pri
             if func not in known:
                 known[func] = arithmetic(func)
             infos = [*map(_info, call.args), *call.out]
-            values = _extents(func, infos, call.tir_args)
+            values = extents_of_call(func, call)
             cost = Cost(
                 1,
                 symbols.substitute_extent(known[func].multiply_adds, values),
@@ -267,11 +267,12 @@ def _relax_names(mod: relax_ir.IRModule) -> dict[str, str]:
     return {op.name: op.relax_name for op in ops}
 
 
-def _extents(func: PrimFunc, infos: Sequence[StructInfo], scalars: Sequence[PrimExpr]) -> dict[Var, Extent]:
+def extents_of_call(func: PrimFunc, call: relax_ir.CallTIR) -> dict[Var, Extent]:
     """Return what the extents of a PrimFunc are where it is called."""
+    infos = [*map(_info, call.args), *call.out]
     buffers = [func.buffer_map[param] for param in func.params if param in func.buffer_map]
     others = [param for param in func.params if param not in func.buffer_map]
-    found: dict[Var, Extent] = dict(zip(others, scalars, strict=False))
+    found: dict[Var, Extent] = dict(zip(others, call.tir_args, strict=False))
     for buffer, info in zip(buffers, infos, strict=False):
         if isinstance(info, TensorStructInfo) and info.shape is not None:
             pairs = zip(buffer.shape, info.shape, strict=False)

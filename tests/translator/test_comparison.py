@@ -88,13 +88,13 @@ def test_a_tolerance_may_be_asked_for() -> None:
 def test_every_row_says_what_is_allowed() -> None:
     report = recorded(np.maximum(X, 0), -X)
     assert {row.difference.allowed for row in report.rows} == {
-        "0.00012 of |x|+5: float32, room for sums of 65,536 terms",
-        "0.00012 of |x|+6: float32, room for sums of 65,536 terms",
+        "2.4e-06 of |x|+5: float32, sums of 1 term in a row",
+        "2.4e-06 of |x|+6: float32, sums of 1 term in a row",
     }
     plain = json.loads(json.dumps(report.to_json()))
     assert plain["rows"][0]["of_scale"] == 0.0
-    assert plain["rows"][0]["allowed"] == "0.00012 of |x|+5: float32, room for sums of 65,536 terms"
-    assert plain["rows"][0]["tolerance"]["why"] == "float32, room for sums of 65,536 terms"
+    assert plain["rows"][0]["allowed"] == "2.4e-06 of |x|+5: float32, sums of 1 term in a row"
+    assert plain["rows"][0]["tolerance"]["why"] == "float32, sums of 1 term in a row"
     assert plain["expected"] == {"names": ["out0", "out1"], "by": "names"}
 
 

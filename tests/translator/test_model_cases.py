@@ -14,7 +14,7 @@ import pytest
 from typed import present
 
 from relay2relax import backends, graph, relax_ir, relay_ir, translator
-from relay2relax.core.tolerance import MODEL_REDUCTION, difference
+from relay2relax.core.tolerance import LONGEST_CHAIN, difference
 
 TRANSLATORS = {"lower_to_tir": translator.lower_to_tir, "via_graph": translator.via_graph}
 
@@ -30,7 +30,7 @@ def assert_close(actual: Any, expected: list[np.ndarray]) -> None:
     arrays = translator.flatten(actual)
     assert len(arrays) == len(expected)
     for one, other in zip(arrays, expected, strict=True):
-        found = difference(one, other, MODEL_REDUCTION)
+        found = difference(one, other, LONGEST_CHAIN)
         assert found.agrees, found
 
 

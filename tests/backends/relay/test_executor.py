@@ -13,7 +13,7 @@ from typed import of_type
 from relay2relax.backends import create_executor
 from relay2relax.backends.relay.values import AdtValue, RefValue
 from relay2relax.core.errors import ExecutionError, UnsupportedError
-from relay2relax.core.tolerance import MODEL_REDUCTION, difference
+from relay2relax.core.tolerance import LONGEST_CHAIN, difference
 from relay2relax.relay_ir import (
     Call,
     Constant,
@@ -65,7 +65,7 @@ def test_models_on_numpy(model_case: Any) -> None:
     got, expected = list(leaves(executor.evaluate()(*model_case.arguments()))), model_case.expected()
     assert len(got) == len(expected)
     for ours, theirs in zip(got, expected, strict=True):
-        found = difference(ours, theirs, MODEL_REDUCTION)
+        found = difference(ours, theirs, LONGEST_CHAIN)
         assert found.agrees, found
 
 

@@ -16,7 +16,7 @@ import pytest
 from relay2relax.backends import create_executor, load_executor
 from relay2relax.backends.relay.values import AdtValue, RefValue
 from relay2relax.core.errors import FileError, ParseError, UnsupportedError
-from relay2relax.core.tolerance import MODEL_REDUCTION, difference
+from relay2relax.core.tolerance import LONGEST_CHAIN, difference
 from relay2relax.relay_ir import IRModule, infer_type, parse
 
 LANGUAGE = """
@@ -108,7 +108,7 @@ def test_models(model_case: Any, tmp_path: Path) -> None:
     expected = leaves(create_executor("debug", mod).evaluate()(*args))
     for ours, theirs, recorded in zip(got, expected, model_case.expected(), strict=True):
         assert ours.tobytes() == theirs.tobytes()
-        assert difference(ours, recorded, MODEL_REDUCTION).agrees
+        assert difference(ours, recorded, LONGEST_CHAIN).agrees
     assert executor.executable is not None
     executor.executable.save(tmp_path / "model.vm")
     loaded = load_executor(tmp_path / "model.vm")

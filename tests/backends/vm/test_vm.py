@@ -327,14 +327,14 @@ def test_listing_is_the_one_that_tvm_records(name: str, get_model_case: Any) -> 
 @pytest.mark.parametrize("name", ["mlp", "lstm_relay", "bert_tiny", "dqn", "unet"])
 def test_models_reproduce_the_recorded_results(name: str, target: str, get_model_case: Any) -> None:
     from relay2relax import relay_ir
-    from relay2relax.core.tolerance import MODEL_REDUCTION, difference
+    from relay2relax.core.tolerance import LONGEST_CHAIN, difference
 
     case = get_model_case(name)
     module = translator.lower_to_tir(relay_ir.infer_type(relay_ir.parse(case.text)))
     result = backends.VirtualMachine(backends.build(module, target=target))["main"](*case.arguments())
     results = result if isinstance(result, tuple) else (result,)
     for actual, expected in zip(results, case.expected(), strict=True):
-        found = difference(actual, expected, MODEL_REDUCTION)
+        found = difference(actual, expected, LONGEST_CHAIN)
         assert found.agrees, found.reason
 
 

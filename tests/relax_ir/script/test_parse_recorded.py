@@ -11,7 +11,7 @@ from sweep import sampled
 from relay2relax import backends, relay_ir, translator
 from relay2relax import relax_ir as rx
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
-from relay2relax.core.tolerance import MODEL_REDUCTION, difference
+from relay2relax.core.tolerance import LONGEST_CHAIN, difference
 
 pytestmark = pytest.mark.golden
 
@@ -38,7 +38,7 @@ def test_recorded_scripts(get_model_case: Any, name: str, target: str) -> None:
         assert rx.parse(printed).script(dialect) == printed
     result = backends.VirtualMachine(backends.build(mod, target=target))["main"](*case.arguments())
     for one, other in zip(translator.flatten(result), case.expected(), strict=True):
-        found = difference(np.asarray(one), other, MODEL_REDUCTION)
+        found = difference(np.asarray(one), other, LONGEST_CHAIN)
         assert found.agrees, found
 
 
