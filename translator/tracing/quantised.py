@@ -10,7 +10,7 @@ from relay2relax import relay_ir
 from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import is_float
 from relay2relax.core.passes import Rewrites
-from relay2relax.core.tolerance import MODEL_REDUCTION, Tolerance, bound
+from relay2relax.core.tolerance import LONGEST_CHAIN, Tolerance, bound
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relay_ir.transform.qdq.model import InFloats
 from relay2relax.translator.tracing.model import Fate, Item
@@ -96,7 +96,7 @@ def quantised_tolerance(result: StructInfo, found: Sequence[QuantisedOperators])
     dtypes = set(_dtypes(result))
     floats = {dtype for dtype in dtypes if is_float(dtype)}
     quantum = max(one.quantum for one in found) if floats == dtypes else 1.0
-    relative = max((bound(dtype, MODEL_REDUCTION) for dtype in floats), default=0.0)
+    relative = max((bound(dtype, LONGEST_CHAIN) for dtype in floats), default=0.0)
     said = f"{counted(quanta, 'quantum', 'quanta')} of the qdq form"
     return Tolerance(relative, quanta * quantum, bool(floats), said)
 
