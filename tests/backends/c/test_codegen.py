@@ -216,7 +216,7 @@ def test_random_expressions_agree_with_numpy(
     evaluate_prim_func(func, inputs, [expected])
     compile_prim_funcs([func]).call("f", *inputs, actual)
     # A product of n factors loses n last bits, a sum of n terms is measured by its largest term.
-    found = difference(actual, expected, reduction=64 * columns)
+    found = difference(actual, expected, length=64 * columns)
     magnitude = max(float(np.abs(one).max()) for one in inputs) + 1.0
     assert found.agrees or np.abs(actual - expected).max() <= 1e-5 * columns * magnitude**8, found.reason
 

@@ -157,7 +157,7 @@ def test_what_needs_all_rows_in_between_splits_them() -> None:
     totals = data.sum(1, keepdims=True)
     expected = np.exp(data / totals)
     columns = (expected.T @ weight)[np.arange(64)[None, :], np.arange(16)[:, None] % 8]
-    found = difference(result, expected / totals + columns, reduction=64)
+    found = difference(result, expected / totals + columns, length=64)
     assert found.agrees, found.reason
 
 
