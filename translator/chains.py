@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.relax_ir import CallTIR, Expr, Function, GlobalVar, If, IRModule, SeqExpr
+from relay2relax.relax_ir.analysis.calls import extents_of_call
 from relay2relax.relax_ir.ir.expr import Call, CallDPSPacked
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.ir.visit import Steps, bindings, operands, run, sequences
@@ -24,7 +25,6 @@ from relay2relax.tir.ir.expr import Var
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.translator.arguments import Argument
 from relay2relax.translator.pipeline import lower_to_tir
-from relay2relax.translator.summary import extents_of_call
 
 
 def longest_chain(mod: RelayModule, arguments: Sequence[Argument]) -> int | None:

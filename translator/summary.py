@@ -21,15 +21,16 @@ from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import MSCTensor
 from relay2relax.graph.relax.partitions import mark_of
 from relay2relax.ops.registry.record import OpDef
+from relay2relax.relax_ir.analysis.calls import argument_info, extents_of_call
 from relay2relax.relax_ir.ir import symbols
-from relay2relax.relax_ir.ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
+from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings, operands
 from relay2relax.relax_ir.transform import LegalizeOps
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.io.roles import learned_parameters
 from relay2relax.tir.cost import Arithmetic, arithmetic
 from relay2relax.tir.extent import Extent, as_prim, canonical
-from relay2relax.tir.ir.expr import Var, binary
+from relay2relax.tir.ir.expr import binary
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
 from relay2relax.translator.partitions import partitions
@@ -245,7 +246,7 @@ def _costs(mod: relax_ir.IRModule, names: Mapping[str, str], own: Collection[Pri
                 continue
             if func not in known:
                 known[func] = arithmetic(func)
-            infos = [*map(_info, call.args), *call.out]
+            infos = [*map(argument_info, call.args), *call.out]
             values = extents_of_call(func, call)
             cost = Cost(
                 1,
@@ -265,28 +266,6 @@ def _relax_names(mod: relax_ir.IRModule) -> dict[str, str]:
     values = [binding.value for seq in all_sequences(roots) for binding in bindings(seq)]
     ops = {value.op for value in values if isinstance(value, relax_ir.Call) and isinstance(value.op, OpDef)}
     return {op.name: op.relax_name for op in ops}
-
-
-def extents_of_call(func: PrimFunc, call: relax_ir.CallTIR) -> dict[Var, Extent]:
-    """Return what the extents of a PrimFunc are where it is called."""
-    infos = [*map(_info, call.args), *call.out]
-    buffers = [func.buffer_map[param] for param in func.params if param in func.buffer_map]
-    others = [param for param in func.params if param not in func.buffer_map]
-    found: dict[Var, Extent] = dict(zip(others, call.tir_args, strict=False))
-    for buffer, info in zip(buffers, infos, strict=False):
-        if isinstance(info, TensorStructInfo) and info.shape is not None:
-            pairs = zip(buffer.shape, info.shape, strict=False)
-            found.update((extent, actual) for extent, actual in pairs if isinstance(extent, Var))
-    return found
-
-
-def _info(expr: relax_ir.Expr) -> StructInfo:
-    match expr:
-        case relax_ir.Var():
-            return expr.info
-        case relax_ir.Constant(data):
-            return TensorStructInfo(data.shape, of_array(data))
-    return ObjectStructInfo()
 
 
 def _bytes(info: StructInfo) -> Extent:
@@ -329,7 +308,7 @@ def _peak_bytes(mod: relax_ir.IRModule) -> int | None:
     always: dict[relax_ir.Expr, Extent] = {param: _bytes(param.info) for param in main.params}
     for number, step in enumerate(steps):
         used = operands(step.value) or ((step.value,) if isinstance(step.value, relax_ir.Var) else ())
-        always.update((one, _bytes(_info(one))) for one in used if isinstance(one, relax_ir.Constant))
+        always.update((one, _bytes(argument_info(one))) for one in used if isinstance(one, relax_ir.Constant))
         places = tuple(dict.fromkeys(place for one in used for place in memory.get(one, ())))
         last.update(dict.fromkeys(places, number))
         view = isinstance(step.value, (relax_ir.Tuple, relax_ir.TupleGetItem, relax_ir.Var))
