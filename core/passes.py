@@ -66,7 +66,11 @@ class PassInstrument:
 
 
 # The options of passes that a context may set, and of which kind they are.
-CONFIGS: Mapping[str, type] = {"relax.FuseOps.max_depth": int}
+CONFIGS: Mapping[str, type] = {
+    "relax.FuseOps.max_depth": int,
+    "relay.FuseOps.link_params": bool,
+    "relay.FuseOps.max_depth": int,
+}
 
 _contexts: ContextVar[tuple[PassContext, ...]] = ContextVar("_contexts", default=())
 

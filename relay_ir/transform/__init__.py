@@ -27,10 +27,15 @@ from relay2relax.core.passes import (
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "combine.batch_matmul": ["CombineParallelBatchMatmul"],
+        "combine.conv2d": ["CombineParallelConv2D"],
+        "combine.dense": ["CombineParallelDense"],
         "common_subexpr": ["EliminateCommonSubexpr"],
         "dead_code": ["DeadCodeElimination", "RemoveUnusedFunctions"],
         "eta_expand": ["EtaExpand"],
         "fold_constant": ["FoldConstant"],
+        "fusion.defuse_ops": ["DefuseOps"],
+        "fusion.fuse_ops": ["FuseOps"],
         "graph_normal_form": ["ToGraphNormalForm"],
         "infer_types": ["InferType"],
         "infrastructure": ["FunctionPass", "function_pass"],
@@ -40,15 +45,29 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "let_forms": ["ToANormalForm", "ToBasicBlockNormalForm"],
         "partition_graph": ["PartitionGraph"],
         "plan_devices": ["PlanDevices"],
+        "simplify.atrous_conv": ["FlattenAtrousConv"],
+        "simplify.canonicalize_cast": ["CanonicalizeCast"],
+        "simplify.canonicalize_ops": ["CanonicalizeOps"],
+        "simplify.div_to_mul": ["DivToMul"],
+        "simplify.dynamic_to_static": ["DynamicToStatic"],
+        "simplify.explicit_padding": ["FoldExplicitPadding"],
+        "simplify.fast_math": ["FastMath"],
+        "simplify.fc_transpose": ["SimplifyFCTranspose", "search_fc_transpose"],
+        "simplify.split_args": ["SplitArgs"],
         "simplify_inference": ["SimplifyInference"],
     },
 )
 
 if TYPE_CHECKING:
+    from relay2relax.relay_ir.transform.combine.batch_matmul import CombineParallelBatchMatmul
+    from relay2relax.relay_ir.transform.combine.conv2d import CombineParallelConv2D
+    from relay2relax.relay_ir.transform.combine.dense import CombineParallelDense
     from relay2relax.relay_ir.transform.common_subexpr import EliminateCommonSubexpr
     from relay2relax.relay_ir.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
     from relay2relax.relay_ir.transform.eta_expand import EtaExpand
     from relay2relax.relay_ir.transform.fold_constant import FoldConstant
+    from relay2relax.relay_ir.transform.fusion.defuse_ops import DefuseOps
+    from relay2relax.relay_ir.transform.fusion.fuse_ops import FuseOps
     from relay2relax.relay_ir.transform.graph_normal_form import ToGraphNormalForm
     from relay2relax.relay_ir.transform.infer_types import InferType
     from relay2relax.relay_ir.transform.infrastructure import FunctionPass, function_pass
@@ -58,14 +77,35 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
     from relay2relax.relay_ir.transform.partition_graph import PartitionGraph
     from relay2relax.relay_ir.transform.plan_devices import PlanDevices
+    from relay2relax.relay_ir.transform.simplify.atrous_conv import FlattenAtrousConv
+    from relay2relax.relay_ir.transform.simplify.canonicalize_cast import CanonicalizeCast
+    from relay2relax.relay_ir.transform.simplify.canonicalize_ops import CanonicalizeOps
+    from relay2relax.relay_ir.transform.simplify.div_to_mul import DivToMul
+    from relay2relax.relay_ir.transform.simplify.dynamic_to_static import DynamicToStatic
+    from relay2relax.relay_ir.transform.simplify.explicit_padding import FoldExplicitPadding
+    from relay2relax.relay_ir.transform.simplify.fast_math import FastMath
+    from relay2relax.relay_ir.transform.simplify.fc_transpose import SimplifyFCTranspose, search_fc_transpose
+    from relay2relax.relay_ir.transform.simplify.split_args import SplitArgs
     from relay2relax.relay_ir.transform.simplify_inference import SimplifyInference
 
 __all__ = [
+    "CanonicalizeCast",
+    "CanonicalizeOps",
+    "CombineParallelBatchMatmul",
+    "CombineParallelConv2D",
+    "CombineParallelDense",
     "DeadCodeElimination",
+    "DefuseOps",
+    "DivToMul",
+    "DynamicToStatic",
     "EliminateCommonSubexpr",
     "EtaExpand",
+    "FastMath",
+    "FlattenAtrousConv",
     "FoldConstant",
+    "FoldExplicitPadding",
     "FunctionPass",
+    "FuseOps",
     "InferType",
     "Inline",
     "InlineLocalFunctions",
@@ -81,10 +121,13 @@ __all__ = [
     "PlanDevices",
     "RemoveUnusedFunctions",
     "Sequential",
+    "SimplifyFCTranspose",
     "SimplifyInference",
+    "SplitArgs",
     "ToANormalForm",
     "ToBasicBlockNormalForm",
     "ToGraphNormalForm",
     "function_pass",
     "module_pass",
+    "search_fc_transpose",
 ]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
@@ -49,66 +49,78 @@ class FoldConstant(Pass[IRModule]):
         """Return ``mod`` with constant expressions folded; infers types where ``mod`` has none."""
         mod = declared(mod)
         types = typed_module(mod).types
-        return map_functions(mod, lambda function: self._fold(function, types))
+        return map_functions(
+            mod, lambda one: folded(one, lambda node, made: types.get(node.args[0]), fold_qnn=self.fold_qnn)
+        )
 
-    def _fold(self, root: Function, types: Mapping[Expr, Type]) -> Function:
-        values: dict[Expr, Expr] = {node.var: node.value for node in nodes(root) if isinstance(node, Let)}
-        done: dict[Expr, Expr] = {}
-        # What constants and tuples of constants hold.
-        known: dict[Expr, object] = {}
 
-        def below(node: Expr) -> tuple[Expr, ...]:
-            primitive = isinstance(node, Function) and node.attrs.get("Primitive")
-            return () if primitive else tuple(children(node))
+# The type of the first argument of a call: as it stood, and made of folded parts.
+FirstType: TypeAlias = "Callable[[Call, Call], Type | None]"
+# What a call becomes whose arguments have the values of the mapping.
+Change: TypeAlias = Callable[[Call, Mapping[Expr, object]], Expr]
 
-        roots: tuple[Expr, ...] = (root,)
-        for node in post_order(roots, below):
-            parts = below(node)
-            made = with_children(node, [done[child] for child in parts]) if parts else node
-            match made:
-                case Constant(data):
-                    known[made] = data
-                    done[node] = made
-                case Tuple(fields):
-                    if all(one in known for one in fields):
-                        known[made] = tuple(known[one] for one in fields)
-                    done[node] = made
-                case Var():
-                    value = done.get(values.get(made, made), made)
-                    done[node] = value if isinstance(value, Constant) else made
-                case Let(_, Constant()):
-                    done[node] = made.body
-                case If(Constant(data)):
-                    done[node] = made.true_branch if data.item() else made.false_branch
-                case TupleGetItem(Tuple(fields), index) if index < len(fields):
-                    done[node] = fields[index]
-                case Call(Op(), args) if args:
-                    done[node] = self._call(made, known, types.get(children(node)[1]))
-                    _remember(done[node], known)
-                case _:
-                    done[node] = made
-        result = done[root]
-        assert isinstance(result, Function)
-        return result
 
-    def _call(self, call: Call, known: Mapping[Expr, object], first: Type | None) -> Expr:
-        """Return the value of ``call``, whose first argument has type ``first``, or the call
-        itself.
-        """
-        assert isinstance(call.op, Op)
-        name = call.op.name
-        if name in _FILLING or name in _PLACED or (name.startswith("qnn.") and not self.fold_qnn):
-            return call
-        if name in _SHAPES:
-            return _shape(call, first)
-        record = relay_op(name)
-        if record is None or any(arg not in known for arg in call.args):
-            return call
-        try:
-            return _as_expr(kernel_value(record, call.attrs, [known[arg] for arg in call.args]))
-        except Relay2RelaxError:
-            # The mistake belongs to the moment when the call runs, if it ever does.
-            return call
+def folded(root: Function, first_type: FirstType, change: Change | None = None, fold_qnn: bool = False) -> Function:
+    """Return ``root`` with what is constant folded.
+
+    ``change`` is given each call of an operator, and what is known of its arguments; what it returns
+    is folded in turn.
+    """
+    values: dict[Expr, Expr] = {node.var: node.value for node in nodes(root) if isinstance(node, Let)}
+    done: dict[Expr, Expr] = {}
+    # What constants and tuples of constants hold.
+    known: dict[Expr, object] = {}
+
+    def below(node: Expr) -> tuple[Expr, ...]:
+        primitive = isinstance(node, Function) and node.attrs.get("Primitive")
+        return () if primitive else tuple(children(node))
+
+    roots: tuple[Expr, ...] = (root,)
+    for node in post_order(roots, below):
+        parts = below(node)
+        made = with_children(node, [done[child] for child in parts]) if parts else node
+        match made:
+            case Constant(data):
+                known[made] = data
+            case Tuple(fields) if all(one in known for one in fields):
+                known[made] = tuple(known[one] for one in fields)
+            case Var():
+                value = done.get(values.get(made, made), made)
+                made = value if isinstance(value, Constant) else made
+            case Let(_, Constant()):
+                made = made.body
+            case If(Constant(data)):
+                made = made.true_branch if data.item() else made.false_branch
+            case TupleGetItem(Tuple(fields), index) if index < len(fields):
+                made = fields[index]
+            case Call(Op()):
+                assert isinstance(node, Call)
+                made = change(made, known) if change is not None else made
+                if isinstance(made, Call):
+                    made = _call(made, known, first_type(node, made) if made.args else None, fold_qnn)
+                _remember(made, known)
+        done[node] = made
+    result = done[root]
+    assert isinstance(result, Function)
+    return result
+
+
+def _call(call: Call, known: Mapping[Expr, object], first: Type | None, fold_qnn: bool) -> Expr:
+    """Return the value of ``call``, whose first argument has type ``first``, or the call itself."""
+    assert isinstance(call.op, Op)
+    name = call.op.name
+    if not call.args or name in _FILLING or name in _PLACED or (name.startswith("qnn.") and not fold_qnn):
+        return call
+    if name in _SHAPES:
+        return _shape(call, first)
+    record = relay_op(name)
+    if record is None or any(arg not in known for arg in call.args):
+        return call
+    try:
+        return _as_expr(kernel_value(record, call.attrs, [known[arg] for arg in call.args]))
+    except Relay2RelaxError:
+        # The mistake belongs to the moment when the call runs, if it ever does.
+        return call
 
 
 def _shape(call: Call, of: Type | None) -> Expr:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from relay2relax.core.passes import Pass, PassContext, PassInfo, pass_decorator
+from relay2relax.core.passes import Pass, PassContext, PassInfo, note_rewritten, pass_decorator
 from relay2relax.relay_ir.inference.infer import typed_module
-from relay2relax.relay_ir.ir.expr import Expr, Function, Var
+from relay2relax.relay_ir.inference.type_table import TypeTable
+from relay2relax.relay_ir.ir.expr import Call, Expr, Function, Op, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
-from relay2relax.relay_ir.ir.rewrite import substitute
+from relay2relax.relay_ir.ir.rewrite import nodes, substitute, with_children
 from relay2relax.relay_ir.ir.types import Type
 
 
@@ -85,3 +86,43 @@ def with_types(function: Function, types: Mapping[Expr, Type]) -> Function:
     if function.ret_type is None and function.body in types:
         function = replace(function, ret_type=types[function.body])
     return function
+
+
+def left_alone(function: Function) -> bool:
+    """Whether TVM's passes over functions do not look into a function of the module.
+
+    Such are functions for an external compiler, and those marked ``SkipOptimization``.
+    """
+    mark = function.attrs.get("SkipOptimization", 0)
+    return "Compiler" in function.attrs or bool(getattr(mark, "value", mark))
+
+
+def rewrite_calls(mod: IRModule, change: Callable[[Call, TypeTable], Expr]) -> IRModule:
+    """Return ``mod`` with each call of an operator replaced by what ``change`` makes of it, parts
+    before wholes.
+
+    ``change(call, types)`` is given the call with its arguments already changed, and returns an
+    expression of the same type: the call itself where it stays. Types are inferred where ``mod``
+    has none.
+    """
+    mod = declared(mod)
+    types = TypeTable.inferred(mod)
+
+    def rewritten(function: Function) -> Function:
+        done: dict[Expr, Expr] = {}
+        for node in nodes(function):
+            made = with_children(node, [done[child] for child in children(node)])
+            if made is not node:
+                types.same(made, node)
+            if isinstance(made, Call) and isinstance(made.op, Op):
+                changed = change(made, types)
+                if changed is not made:
+                    types.same(changed, node)
+                    made = changed
+            done[node] = made
+        note_rewritten(done)
+        result = done[function]
+        assert isinstance(result, Function)
+        return result
+
+    return map_functions(mod, lambda function: function if left_alone(function) else rewritten(function))

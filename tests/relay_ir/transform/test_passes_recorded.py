@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -12,14 +13,37 @@ from typed import of_type, present
 
 from relay2relax import relay_ir
 from relay2relax.core import Relay2RelaxError
+from relay2relax.core.passes import Pass
 from relay2relax.relay_ir import Call, Constant, Expr, Function, GlobalVar, IRModule, VirtualDevice, transform
 from relay2relax.relay_ir.ir.rewrite import nodes, substitute
 
-PASSES = {
+
+@dataclass(frozen=True, slots=True)
+class Configured(Pass[IRModule]):
+    """A pass in a context with options."""
+
+    config: dict[str, object]
+    one: Pass[IRModule]
+
+    def transform(self, mod: IRModule) -> IRModule:
+        with transform.PassContext(config=self.config):
+            return self.one(mod)
+
+
+PASSES: dict[str, Pass[IRModule]] = {
+    "CanonicalizeCast": transform.CanonicalizeCast(),
+    "CombineParallelBatchMatmul": transform.CombineParallelBatchMatmul(),
+    "CombineParallelConv2d": transform.CombineParallelConv2D(min_num_branches=2),
+    "CombineParallelDense": transform.CombineParallelDense(min_num_branches=2),
     "DeadCodeElimination": transform.DeadCodeElimination(),
+    "DefuseOps": transform.DefuseOps(),
+    "DynamicToStatic": transform.DynamicToStatic(),
     "EliminateCommonSubexpr": transform.EliminateCommonSubexpr(),
     "EtaExpand": transform.EtaExpand(expand_constructor=True, expand_global_var=True),
+    "FlattenAtrousConv": transform.FlattenAtrousConv(),
     "FoldConstant": transform.FoldConstant(),
+    "FoldExplicitPadding": transform.FoldExplicitPadding(),
+    "FuseOps": transform.FuseOps(),
     "InlineGlobals": transform.Inline(),
     "LambdaLift": transform.LambdaLift(),
     "RemoveUnusedFunctions": transform.RemoveUnusedFunctions(),
@@ -28,8 +52,24 @@ PASSES = {
     "ToBasicBlockNormalForm": transform.ToBasicBlockNormalForm(),
     "ToGraphNormalForm": transform.ToGraphNormalForm(),
 }
-# The options TVM's test gave to the pass.
-OPTIONS = {"76e7acd2744c": transform.DeadCodeElimination(inline_once=True)}
+# The options TVM's test gave to the pass, by the case and how many of its module came before it.
+OPTIONS: dict[tuple[str, int], Pass[IRModule]] = {
+    ("76e7acd2744c", 0): transform.DeadCodeElimination(inline_once=True),
+    ("3a371ccb11b4", 0): transform.FuseOps(0),
+    ("3caf9f2c0f01", 0): transform.FuseOps(0),
+    ("4b79ac7c1c6e", 0): transform.FuseOps(0),
+    ("561fad128090", 1): transform.FuseOps(0),
+    ("5a8cc71977c6", 0): transform.FuseOps(0),
+    **{
+        (case, 0): transform.CombineParallelDense(2, to_batch=False)
+        for case in (
+            "0f668024c2a0", "3162bc3b158b", "3723d9edb3ef", "9228d61e478f", "ce06e73771ec", "da5b2f02d522",
+            "ea9234ce334f",
+        )
+    },
+    **{(case, 0): transform.CombineParallelDense(3, to_batch=False) for case in ("6406b6a435a9", "896d8dfe077f")},
+    ("989284a2c807", 0): Configured({"relay.FuseOps.max_depth": 10}, transform.FuseOps()),
+}
 # TVM changed these modules while it recorded them: their JSON is the result, so the text is read.
 CHANGED = frozenset({"ToANormalForm"})
 # Their modules hold TensorIR functions, whose buffers say in which memory they expect arguments:
@@ -72,16 +112,18 @@ def comparable(mod: IRModule) -> IRModule:
 
 def test_passes_make_what_tvm_makes(recorded: Any) -> None:
     failures, count = [], 0
+    seen: Counter[str] = Counter()
     for case in recorded("passes"):
-        name = case["passes"][0]
+        name = case["passes"][0].strip()
         if len(case["passes"]) != 1 or name not in PASSES:
             continue
+        one = OPTIONS.get((case["id"], seen[case["id"]]), PASSES[name])
+        seen[case["id"]] += 1
         try:
             before = relay_ir.parse(case["text"]) if name in CHANGED else relay_ir.load_json(case["json"])
             expected = relay_ir.load_json(case["after_json"])
             if case["id"] in ONE_CONSTANT:
                 before = with_one_constant(before)
-            one = OPTIONS.get(case["id"], PASSES[name])
             difference = relay_ir.first_difference(comparable(one(before)), comparable(expected))
         except Relay2RelaxError as error:
             difference = str(error)
@@ -89,7 +131,7 @@ def test_passes_make_what_tvm_makes(recorded: Any) -> None:
         if difference is not None:
             failures.append(f"{case['id']} {name}: {difference}")
     assert failures == []
-    assert count == 63
+    assert count == 174
 
 
 @pytest.mark.parametrize("name", sorted(PASSES))

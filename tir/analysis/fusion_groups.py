@@ -1,4 +1,4 @@
-"""Which operators of a dataflow block are computed together, decided as TVM's FuseOps does.
+"""Which operators of a program are computed together, decided as TVM's FuseOps does for both IRs.
 
 A node is fused with the node that every path from it to the outside leads through, its
 post-dominator, where the kinds of all nodes between allow it: what goes into a group never has to

@@ -1,0 +1,1 @@
+"""Passes that compute several products of one input as one larger product."""

@@ -1,0 +1,1 @@
+"""Passes that put operators into one function, or take them out again."""

@@ -1,0 +1,1 @@
+"""Passes that replace calls by simpler ones of the same value."""
