@@ -68,24 +68,29 @@ _NAMES: Mapping[OpPattern, str] = {
         vision.roi_pool
     """,
 }
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 # These only give the same elements another shape.
-RESHAPES = frozenset(
-    "contrib_reverse_reshape dyn.reshape dyn.squeeze expand_dims nn.batch_flatten reshape squeeze".split()
-)
+RESHAPES = _names("contrib_reverse_reshape dyn.reshape dyn.squeeze expand_dims nn.batch_flatten reshape squeeze")
 # The shapes of their results depend on the values of arguments.
-DATA_DEPENDENT = frozenset(
+DATA_DEPENDENT = _names(
     """
-    arange argwhere broadcast_to dyn.broadcast_to dyn.expand_dims dyn.full dyn.image.resize2d dyn.nn.pad
-    dyn.nn.upsampling dyn.nn.upsampling3d dyn.one_hot dyn.ones dyn.reshape dyn.sparse_to_dense dyn.squeeze
-    dyn.strided_slice dyn.tile dyn.topk dyn.zeros sparse_fill_empty_rows sparse_reshape stft unique
-    """.split()
+    arange argwhere broadcast_to dyn.broadcast_to dyn.expand_dims dyn.full dyn.image.resize2d
+    dyn.nn.pad dyn.nn.upsampling dyn.nn.upsampling3d dyn.one_hot dyn.ones dyn.reshape
+    dyn.sparse_to_dense dyn.squeeze dyn.strided_slice dyn.tile dyn.topk dyn.zeros
+    sparse_fill_empty_rows sparse_reshape stft unique
+    """
 )
 # They say how a program is run, and are nothing that kernels compute.
-NON_COMPUTATIONAL = frozenset(
+NON_COMPUTATIONAL = _names(
     """
-    call_lowered memory.alloc_storage memory.alloc_tensor memory.kill on_device vm.invoke_tvm_op vm.reshape_tensor
-    vm.shape_func vm.shape_of
-    """.split()
+    call_lowered memory.alloc_storage memory.alloc_tensor memory.kill on_device vm.invoke_tvm_op
+    vm.reshape_tensor vm.shape_func vm.shape_of
+    """
 )
 
 

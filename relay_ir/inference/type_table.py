@@ -120,7 +120,7 @@ def _of_operator(name: str, attrs: object, types: list[Type | None]) -> Type | N
     try:
         return infer_operator(record, attrs, given).result
     except Relay2RelaxError:
-        # Who asks has made an ill-typed call; inference of the whole module will say so, with its place.
+        # An ill-typed call was made; inference of the whole module will say so, with its place.
         return None
 
 

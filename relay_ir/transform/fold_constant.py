@@ -63,8 +63,8 @@ Change: TypeAlias = Callable[[Call, Mapping[Expr, object]], Expr]
 def folded(root: Function, first_type: FirstType, change: Change | None = None, fold_qnn: bool = False) -> Function:
     """Return ``root`` with what is constant folded.
 
-    ``change`` is given each call of an operator, and what is known of its arguments; what it returns
-    is folded in turn.
+    ``change`` is given each call of an operator, and what is known of its arguments; what it
+    returns is folded in turn.
     """
     values: dict[Expr, Expr] = {node.var: node.value for node in nodes(root) if isinstance(node, Let)}
     done: dict[Expr, Expr] = {}

@@ -28,9 +28,9 @@ from relay2relax.relax_ir.ir.expr import (
 from relay2relax.relax_ir.ir.names import NameSupply
 from relay2relax.relax_ir.ir.struct_info import ShapeStructInfo, StructInfo
 from relay2relax.relax_ir.ir.visit import operands, variables, with_operands
-from relay2relax.tir.analysis.fusion_groups import Node, groups_of
 from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, RelaxPass
 from relay2relax.relax_ir.transform.rewriting.rewriter import substitute_extents
+from relay2relax.tir.analysis.fusion_groups import Node, groups_of
 from relay2relax.tir.analysis.pattern import OpPattern, op_pattern
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir import expr as tir

@@ -15,8 +15,7 @@ from relay2relax.relay_ir.transform.combine.branches import Branch, Combiner, co
 
 @dataclass(frozen=True, slots=True)
 class CombineParallelBatchMatmul(Pass[IRModule]):
-    """Compute ``nn.batch_matmul`` of one input in one call, where at least ``min_num_branches`` have
-    it.
+    """Compute ``nn.batch_matmul`` of one input in one call, if there are ``min_num_branches``.
 
     Only products with the second operand transposed, the default of Relay, are combined.
     """

@@ -66,8 +66,7 @@ class _Convolutions(Combiner):
         if first.dtype != second.dtype or len(first.shape) != len(second.shape) or axis < 0:
             return False
         whole = all(
-            self.extent(call.args[place], axis) == self.extent(call, self.channel_axis) is not None
-            for call in calls
+            self.extent(call.args[place], axis) == self.extent(call, self.channel_axis) is not None for call in calls
         )
         pairs = enumerate(zip(first.shape, second.shape, strict=True))
         return whole and all(a == b for index, (a, b) in pairs if index != axis)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import ClassVar
 
 from relay2relax.core.passes import Pass
@@ -120,7 +121,7 @@ class _Widened(Combiner):
     def _behind(self, branch: Branch, depth: int) -> int:
         """Return how many axes of the result at ``depth`` follow the one of the layer's units."""
         behind = 0
-        for before, call in zip(branch, branch[1 : depth + 1], strict=False):
+        for before, call in pairwise(branch[: depth + 1]):
             if is_call(call, "expand_dims"):
                 rank = len(self.tensor(before).shape)
                 behind += call.attrs.num_newaxis if call.attrs.axis % (rank + 1) >= rank - behind else 0

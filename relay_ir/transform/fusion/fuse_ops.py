@@ -69,7 +69,7 @@ class _Fusion:
         self.root, self.types, self.link_params = root, types, link_params
         roots: tuple[Expr, ...] = (root,)
         self.order = [node for node in post_order(roots, _below) if not isinstance(node, Op)]
-        self.index = {node: index for index, node in enumerate(self.order)}
+        self.index: dict[Expr, int] = {node: index for index, node in enumerate(self.order)}
         # The number of each node's group: that of its last node.
         self.group_of = groups_of(self._graph(), most) if most else list(range(len(self.order)))
         self.groups: dict[int, _Group] = {}

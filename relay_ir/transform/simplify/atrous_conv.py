@@ -68,7 +68,9 @@ def _flattened(back: Call, types: TypeTable) -> Expr:
 
 def _is_dilation(blocks: Call, conv: Call, back: Call) -> bool:
     attrs = conv.attrs
-    return tuple(attrs.strides) == tuple(attrs.dilation) == (1, 1) and blocks.attrs.block_shape == back.attrs.block_shape
+    return (
+        tuple(attrs.strides) == tuple(attrs.dilation) == (1, 1) and blocks.attrs.block_shape == back.attrs.block_shape
+    )
 
 
 def _padding(blocks: Call, conv: Call, back: Call) -> tuple[tuple[int, ...], tuple[int, ...]]:

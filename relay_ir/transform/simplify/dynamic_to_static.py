@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 import numpy as np
-from typing_extensions import TypeGuard
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.passes import Pass

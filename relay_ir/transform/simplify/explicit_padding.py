@@ -13,7 +13,7 @@ from relay2relax.relay_ir.inference.type_table import TypeTable
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Op
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.transform.infrastructure import rewrite_calls
-from relay2relax.relay_ir.transform.parts import is_call
+from relay2relax.relay_ir.transform.parts import is_call, scalar_value
 
 _CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d", "qnn.conv2d")
 _AVERAGES = ("nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d")
@@ -55,8 +55,8 @@ def _pads_with_neutral(call: Call, pad: Call) -> bool:
         return False
     if is_call(call, "qnn.conv2d"):
         zero_point = call.args[2]
-        same = isinstance(zero_point, Constant) and zero_point.data.dtype == value.data.dtype
-        return same and zero_point.data.ndim == value.data.ndim == 0 and bool(zero_point.data == value.data)
+        known = isinstance(zero_point, Constant) and zero_point.tensor_type == value.tensor_type
+        return known and scalar_value(zero_point) == scalar_value(value) is not None
     number = value.data.reshape(-1)[0]
     return bool(number == (_least(value.data) if is_call(call, *_MAXIMA) else 0))
 

@@ -14,8 +14,7 @@ from relay2relax.relay_ir.ir.rewrite import nodes
 
 HEADER = '#[version = "0.0.5"]\n'
 CANONICAL = (
-    "def @main(%x: Tensor[(2, 3, 4, 4), float32], %b: Tensor[(3), float32])"
-    " { nn.bias_add(%x, %b) }",
+    "def @main(%x: Tensor[(2, 3, 4, 4), float32], %b: Tensor[(3), float32]) { nn.bias_add(%x, %b) }",
     "def @main(%x: Tensor[(2, 3, 4, 4), float32], %b: Tensor[(3), float32])"
     " { add(%x, expand_dims(%b, axis=1, num_newaxis=2)) }",
 )
