@@ -85,7 +85,7 @@ def _relay_module(path: Path) -> IRModule:
     if _is_script(content):
         title = f"{shown(path)!r} is a TVMScript of Relax; expected a Relay module"
         raise ParseError(Diagnostic(title, help=_TRANSLATED))
-    mod = read_module(content, shown(path), recovering.get(), _attributes())
+    mod = read_module(content, shown(path), recovering.get(), _attributes("meta["))
     if "main" not in mod:
         there = ", ".join(f"@{var.name}" for var in list(mod.functions)[:8]) or "none"
         title = f"{shown(path)!r} has no function @main, where a model begins; its functions: {there}"
@@ -95,8 +95,10 @@ def _relay_module(path: Path) -> IRModule:
     return mod
 
 
-def _attributes() -> dict[str, dict[str, object]]:
-    """Return the attributes that ``--attrs`` names a file of, by the words that stand for them."""
+def _attributes(language: str) -> dict[str, dict[str, object]]:
+    """Return what ``--attrs`` names a file of, by the words that stand for it; the words of each
+    language begin otherwise, Relay's with ``meta[`` and Relax's with ``metadata[``.
+    """
     from relay2relax.core.schema import parse_json
 
     path = attributes.get()
@@ -107,7 +109,11 @@ def _attributes() -> dict[str, dict[str, object]]:
         title = f"{shown(path)!r} holds no attributes"
         form = 'an object of objects, as in {"meta[relay.attrs.ScatterNDAttrs][0]": {"mode": "add"}}'
         raise ParseError(Diagnostic(title, label=f"expected {form}"))
-    return {name: {key: _value(value) for key, value in one.items()} for name, one in found.items()}
+    return {
+        name: {key: _value(value) for key, value in one.items()}
+        for name, one in found.items()
+        if name.startswith(language)
+    }
 
 
 def _value(value: object) -> object:
@@ -171,7 +177,7 @@ def load_script(path: Path) -> relax_ir.IRModule | None:
 
     with about(shown(path)):
         try:
-            return relax_ir.parse(content.decode("utf-8"), shown(path))
+            return relax_ir.parse(content.decode("utf-8"), shown(path), attrs=_attributes("metadata["))
         except UnicodeDecodeError as error:
             raise ParseError(f"{shown(path)!r} is no TVMScript: byte {error.start} is not UTF-8") from None
 

@@ -15,7 +15,7 @@ _OPTION = Annotated[
     Optional[Path],
     typer.Option(
         "--attrs",
-        help="Attributes that Relay text without its metadata leaves out, as JSON: the error that asks for them shows "
+        help="What Relay text or a script without its metadata leaves out, as JSON: the error that asks for it shows "
         "an example.",
     ),
 ]

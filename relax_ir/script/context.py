@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias
 from relay2relax.relax_ir.inference.infer import Inference
 from relay2relax.relax_ir.ir.devices import GlobalInfo
 from relay2relax.relax_ir.ir.expr import Expr, ExternFunc, GlobalVar, Var
+from relay2relax.relax_ir.script.omitted import OmittedConstants
 from relay2relax.tir.script.context import ReadContext
 
 # Sees to it that the signature of a function is known; the node is where it is used.
@@ -31,7 +32,7 @@ class ModuleContext:
     The rest grows as the module is read. ``externs`` are functions that the module knows by a name
     of its own; calls name them as they are registered. ``places`` are the nodes that define
     variables. ``scalars_last`` are callees that were called with ``tir_vars``, whose scalars come
-    after the results.
+    after the results. ``omitted`` are constants that the text leaves out.
     """
 
     text: ReadContext
@@ -44,6 +45,7 @@ class ModuleContext:
     global_infos: dict[str, tuple[GlobalInfo, ...]] = field(default_factory=dict)
     places: dict[Var, ast.AST] = field(default_factory=dict)
     scalars_last: set[GlobalVar] = field(default_factory=set)
+    omitted: OmittedConstants = field(default_factory=lambda: OmittedConstants({}))
 
     @property
     def devices(self) -> Sequence[GlobalInfo] | None:

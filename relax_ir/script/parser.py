@@ -29,6 +29,7 @@ from relay2relax.relax_ir.script.body import FunctionReader
 from relay2relax.relax_ir.script.capture import fill_in
 from relay2relax.relax_ir.script.context import ModuleContext
 from relay2relax.relax_ir.script.metadata import metadata_of
+from relay2relax.relax_ir.script.omitted import omitted_constants
 from relay2relax.relax_ir.script.signature import Signature
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.ir.visit import free_variables
@@ -38,22 +39,34 @@ from relay2relax.tir.script.parser import is_prim_func, read_prim_func
 
 
 def parse(
-    text: str, name: str = "<script>", constants: Mapping[str, object] | None = None, check_well_formed: bool = True
+    text: str,
+    name: str = "<script>",
+    constants: Mapping[str, object] | None = None,
+    check_well_formed: bool = True,
+    attrs: Mapping[str, Mapping[str, object]] | None = None,
 ) -> IRModule:
     """Return the module that ``text`` describes; a function alone makes a module of its own.
 
     ``name`` is what messages call the text. ``constants`` are arrays and plain values for free
     names of the text, and under ``"metadata"`` the lists of arrays that ``metadata[key][index]``
-    refers to where the text does not hold them. Raises ParseError with every mistake of the text,
+    refers to where the text does not hold them. Without those such a constant becomes a parameter,
+    ``constant_0``, …, of the type that the operators around it decide, or that ``attrs`` says:
+    ``{'metadata["relax.expr.Constant"][0]': {"shape": [2], "dtype": "int8"}}``.
+
+    Raises ParseError with every mistake of the text, and for ``attrs`` that it does not leave out,
     and WellFormedError for a program that reads well but is none. With ``check_well_formed=False``
     what the text says of values is believed, even where it cannot be so.
     """
-    return read_script(ScriptSource(text, name), constants or {}, check_well_formed)
+    return read_script(ScriptSource(text, name), constants or {}, check_well_formed, attrs=attrs)
 
 
 @collection_paused()
 def read_script(
-    source: ScriptSource, outside: Mapping[str, object], check_well_formed: bool = True, live: bool = False
+    source: ScriptSource,
+    outside: Mapping[str, object],
+    check_well_formed: bool = True,
+    live: bool = False,
+    attrs: Mapping[str, Mapping[str, object]] | None = None,
 ) -> IRModule:
     """Return the module that ``source`` describes, ``outside`` being what its free names mean.
 
@@ -61,12 +74,12 @@ def read_script(
     as :func:`parse` does.
     """
     try:
-        reader = source.attempt(lambda: _read(source, outside, check_well_formed, live))
+        reader = source.attempt(lambda: _read(source, outside, check_well_formed, live, attrs or {}))
     except RecursionError as error:
         raise ParseError(too_deep(), source.text) from error
     source.finish()
     assert reader is not None
-    mod = reader.module()
+    mod = reader.context.omitted.as_parameters(reader.module())
     if not check_well_formed:
         return _unchecked(mod)
     if reader.context.checks:
@@ -76,7 +89,13 @@ def read_script(
     return mod
 
 
-def _read(source: ScriptSource, outside: Mapping[str, object], check: bool, live: bool) -> _ModuleReader:
+def _read(
+    source: ScriptSource,
+    outside: Mapping[str, object],
+    check: bool,
+    live: bool,
+    attrs: Mapping[str, Mapping[str, object]],
+) -> _ModuleReader:
     """Return the reader of the module of ``source``, which has read it."""
     captured = fill_in(source, outside, live)
     # Functions from outside, which the module may take in under names of its own.
@@ -92,7 +111,9 @@ def _read(source: ScriptSource, outside: Mapping[str, object], check: bool, live
         beside if isinstance(beside, Mapping) else {},
     )
     head, asked = _module_class(source)
-    context = ModuleContext(text, constants, check and asked, is_alone=head is None)
+    context = ModuleContext(
+        text, constants, check and asked, is_alone=head is None, omitted=omitted_constants(source.tree, attrs)
+    )
     reader = _ModuleReader(context, given)
     reader.read(source.tree.body if head is None else reader.definitions(head))
     return reader

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Mapping
 from contextlib import suppress
 
@@ -10,10 +11,11 @@ import numpy as np
 
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors.table import script
-from relay2relax.relax_ir.ir.expr import Constant
+from relay2relax.relax_ir.ir.expr import Constant, Var
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo
 from relay2relax.relax_ir.script.calls.arguments import Arguments
 from relay2relax.relax_ir.script.context import ModuleContext
+from relay2relax.relax_ir.script.omitted import CONSTANTS, words_of
 from relay2relax.relax_ir.script.types import TypeReader
 
 _DEFAULT_DTYPES = {bool: "bool", int: "int32", float: "float32"}
@@ -80,11 +82,21 @@ class ConstantReader:
             raise self.source.problem(node, "this array has elements, which nothing says", "expected an extent of 0")
         return self.arguments.numbers(np.empty(extents), dtype, node)
 
-    def metadata(self, node: ast.AST, owner: ast.Subscript, index: ast.expr) -> Constant:
-        """Return ``metadata[key][index]``, which lies beside the text."""
+    def metadata(self, node: ast.AST, owner: ast.Subscript, index: ast.expr) -> Constant | Var:
+        """Return ``metadata[key][index]``, which lies beside the text, or what stands for it."""
         table = self.module.constants.get("metadata")
         key = owner.slice.value if isinstance(owner.slice, ast.Constant) else self.source.dotted(owner.slice)
         place = self.source.literal(index)
+        if table is None and key in CONSTANTS and isinstance(place, int):
+            words = words_of((key, place))
+            stand_in = self.module.omitted.find((key, place))
+            if stand_in is not None:
+                return stand_in
+            example = json.dumps({words: {"shape": [2, 3], "dtype": "float32"}})
+            raise self.source.problem(
+                node, f"the text leaves out `{words}` and its type", "nothing else says what stands here",
+                help=f"print it with show_meta=True, or say its type with --attrs FILE, as in {example}",
+            )  # fmt: skip
         if not isinstance(table, Mapping) or key not in table:
             raise self.source.problem(
                 node, "this constant is not in the text", "not printed with the script",

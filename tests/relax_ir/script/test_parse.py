@@ -408,5 +408,7 @@ def test_constants_from_the_caller() -> None:
     text = USE.format("ir.GenericConst")
     mod = rx.parse(text, constants={"metadata": {"ir.GenericConst": [np.array([1.5], "float32")]}})
     np.testing.assert_array_equal(backends.VirtualMachine(backends.build(mod))["main"](np.ones(1, "float32")), [2.5])
-    with pytest.raises(ParseError, match="this constant is not in the text"):
+    with pytest.raises(ParseError, match="the text leaves out `metadata"):
         rx.parse(text)
+    with pytest.raises(ParseError, match="this constant is not in the text"):
+        rx.parse(text, constants={"metadata": {}})

@@ -351,7 +351,7 @@ def test_arrays_apart_from_the_text(mlp: rx.IRModule) -> None:
     again = rx.parse(text, constants=constants)
     assert rx.first_difference(again, bound) is None
     assert rx.print_apart(again)[0] == text
-    with pytest.raises(ParseError, match="this constant is not in the text"):
+    with pytest.raises(ParseError, match="the text leaves out `metadata"):
         rx.parse(text)
     # Where there is nothing to leave out, nothing is said.
     assert mlp.script(show_meta=False) == mlp.script()
