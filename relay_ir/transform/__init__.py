@@ -51,6 +51,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "simplify.div_to_mul": ["DivToMul"],
         "simplify.dynamic_to_static": ["DynamicToStatic"],
         "simplify.explicit_padding": ["FoldExplicitPadding"],
+        "simplify.expressions": ["SimplifyExpr", "SimplifyExprPostAlterOp"],
         "simplify.fast_math": ["FastMath"],
         "simplify.fc_transpose": ["SimplifyFCTranspose", "search_fc_transpose"],
         "simplify.split_args": ["SplitArgs"],
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.simplify.div_to_mul import DivToMul
     from relay2relax.relay_ir.transform.simplify.dynamic_to_static import DynamicToStatic
     from relay2relax.relay_ir.transform.simplify.explicit_padding import FoldExplicitPadding
+    from relay2relax.relay_ir.transform.simplify.expressions import SimplifyExpr, SimplifyExprPostAlterOp
     from relay2relax.relay_ir.transform.simplify.fast_math import FastMath
     from relay2relax.relay_ir.transform.simplify.fc_transpose import SimplifyFCTranspose, search_fc_transpose
     from relay2relax.relay_ir.transform.simplify.split_args import SplitArgs
@@ -121,6 +123,8 @@ __all__ = [
     "PlanDevices",
     "RemoveUnusedFunctions",
     "Sequential",
+    "SimplifyExpr",
+    "SimplifyExprPostAlterOp",
     "SimplifyFCTranspose",
     "SimplifyInference",
     "SplitArgs",

@@ -105,6 +105,12 @@ def folded(root: Function, first_type: FirstType, change: Change | None = None, 
     return result
 
 
+def constant_call(call: Call) -> Expr:
+    """Return the value of an operator's call on constants, the call where it is refused."""
+    known: dict[Expr, object] = {arg: arg.data for arg in call.args if isinstance(arg, Constant)}
+    return _call(call, known, None, fold_qnn=True)
+
+
 def _call(call: Call, known: Mapping[Expr, object], first: Type | None, fold_qnn: bool) -> Expr:
     """Return the value of ``call``, whose first argument has type ``first``, or the call itself."""
     assert isinstance(call.op, Op)

@@ -102,3 +102,32 @@ def test_a_dilated_convolution_has_the_value_of_its_blocks() -> None:
     x, w = (drawn.standard_normal(shape).astype("float32") for shape in ((1, 6, 6, 2), (3, 3, 2, 4)))
     first, second = (create_executor("graph", mod).evaluate()(x, w) for mod in (before, after))
     np.testing.assert_allclose(second, first, rtol=1e-5, atol=1e-5)
+
+
+# What TVM's rules would change the value of, and what stays for it.
+STAYS = [
+    'def @main(%x: Tensor[(2), int8]) { cast(cast(%x, dtype="uint8"), dtype="int32") }',
+    "def @main(%x: Tensor[(2), float32]) {"
+    ' cast(cast(clip(%x, a_min=0f, a_max=255f), dtype="uint8"), dtype="float32") }',
+    "def @main(%x: Tensor[(3), float32], %b: Tensor[(1, 3), float32]) { add(%x, zeros_like(%b)) }",
+]
+
+
+@pytest.mark.parametrize("text", STAYS)
+def test_what_has_another_value_stays(text: str) -> None:
+    mod = relay_ir.parse(HEADER + text)
+    after = transform.SimplifyExpr()(mod)
+    casts = [node.op for node in nodes(after["main"]) if isinstance(node, Call)]
+    assert len(casts) == len([node for node in nodes(mod["main"]) if isinstance(node, Call)])
+
+
+def test_layouts_in_a_row_are_one() -> None:
+    text = """def @main(%x: Tensor[(1, 2, 2, 8), float32]) {
+      %0 = transpose(%x, axes=[0, 3, 1, 2]);
+      %1 = layout_transform(%0, src_layout="NCHW", dst_layout="NCHW4c");
+      %2 = layout_transform(%1, src_layout="NCHW4c", dst_layout="NCHW2c");
+      layout_transform(%2, src_layout="NCHW2c", dst_layout="NHWC")
+    }"""
+    mod = relay_ir.parse(HEADER + text)
+    after = transform.SimplifyExpr()(mod)
+    assert after["main"].body is after["main"].params[0]

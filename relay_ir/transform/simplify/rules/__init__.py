@@ -1,0 +1,1 @@
+"""What ``SimplifyExpr`` does, rule by rule."""
