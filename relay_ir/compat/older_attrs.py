@@ -79,6 +79,20 @@ class Resize07Attrs:
 
 
 @dataclass(frozen=True, slots=True)
+class ResizeAttrs:
+    """``image.resize`` on the way from 0.7 to 0.8, in spring 2021: no release has it."""
+
+    size: OptionalIndexExprArray = None
+    layout: InlineString = "NCHW"
+    method: InlineString = "bilinear"
+    coordinate_transformation_mode: InlineString = "half_pixel"
+    rounding_method: InlineString = "round"
+    bicubic_alpha: Double = -0.5
+    bicubic_exclude: Int = 0
+    out_dtype: DType = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Resize3DAttrs:
     """``image.resize3d`` of 0.7."""
 

@@ -32,7 +32,7 @@ Modern = tuple[str, Args, object]
 Older = TypeVar("Older")
 
 
-_Resize: TypeAlias = Union[older.Resize06Attrs, older.Resize07Attrs, older.Resize3DAttrs]
+_Resize: TypeAlias = Union[older.Resize06Attrs, older.Resize07Attrs, older.ResizeAttrs, older.Resize3DAttrs]
 _Suppression: TypeAlias = Union[older.Suppression06Attrs, older.Suppression07Attrs]
 _Product: TypeAlias = Union[older.QnnConv2DAttrs, older.QnnDenseAttrs]
 
@@ -94,12 +94,15 @@ def _resize(name: str) -> Callable[[Args, _Resize], Modern]:
             mode = "align_corners" if attrs.align_corners else "asymmetric"
         else:
             mode = attrs.coordinate_transformation_mode
-        changed = {
+        changed: dict[str, object] = {
             "method": _METHODS.get(attrs.method, attrs.method),
             "coordinate_transformation_mode": mode,
-            # There was no choice then: to the nearest where corners are aligned, down elsewhere.
+            # Unless it says how: to the nearest where corners are aligned, down elsewhere.
             "rounding_method": "round" if mode == "align_corners" else "floor",
         }
+        if isinstance(attrs, older.ResizeAttrs):
+            changed |= {"cubic_alpha": attrs.bicubic_alpha, "cubic_exclude": attrs.bicubic_exclude}
+            changed["rounding_method"] = attrs.rounding_method or changed["rounding_method"]
         region = (Constant(np.zeros(4, np.float32)),) if name.startswith("dyn.") else ()
         return name, (*args, *region), _attrs(name, attrs, **changed)
 
@@ -251,6 +254,10 @@ def _form(
     return Form(operator, until, inputs, attrs, f"relay.attrs.{key}Attrs" if key else "", modern)
 
 
+# Of a form that is known by its attributes only.
+_NO_RELEASE = (0, 0)
+
+
 @lru_cache(maxsize=1)
 def _forms() -> tuple[Form, ...]:
     """Return all forms, earlier ones of an operator first."""
@@ -268,6 +275,7 @@ def _forms() -> tuple[Form, ...]:
               _reshape("contrib_reverse_reshape")),
         _form("topk", v06, None, older.TopKAttrs, "Topk", _top_k),
         _form("image.resize", v06, None, older.Resize06Attrs, "Resize", _resize("image.resize2d")),
+        _form("image.resize", _NO_RELEASE, None, older.ResizeAttrs, "Resize", _resize("image.resize2d")),
         _form("image.resize", v07, None, older.Resize07Attrs, "Resize", _resize("image.resize2d")),
         _form("dyn.image.resize", v07, None, older.Resize07Attrs, "Resize", _resize("dyn.image.resize2d")),
         _form("dyn.image.resize2d", v08, 2, None, "", _dynamic_resize),

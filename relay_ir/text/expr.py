@@ -463,7 +463,10 @@ class ExpressionReader:
             separator(lexer, len(args), "(", ")", opened)
         lexer.close("(", ")", opened, "`,` or `)`")
         if left_out is not None and record is not None:
-            given = self._given(*left_out, record, args)
+            said = self._given(*left_out, record, args)
+            if said is None:
+                return self.located(Call(callee, tuple(args), NoAttrs(), (), lexer.span()), start)
+            given = said
         elif self.metadata.omitted.any:
             given = [self._decided(one, record, args, given) for one in given]
         if isinstance(callee, Op):
@@ -489,9 +492,10 @@ class ExpressionReader:
             self._left_out(f"the attribute `{one.key}`", one.start, one.end)
         return replace(one, value=value)
 
-    def _given(self, one: Omitted, start: int, end: int, record: OpDef, args: list[Expr]) -> list[Attribute]:
+    def _given(self, one: Omitted, start: int, end: int, record: OpDef, args: list[Expr]) -> list[Attribute] | None:
         """Return attributes that the text leaves out: those that were given, and those that
-        operands or the type of the result decide. Those that are missing are asked for.
+        operands or the type of the result decide. Those that are missing are asked for, and None
+        returned.
         """
         self.metadata.omitted.taken.add(str(one))
         said = self.metadata.omitted.given.get(str(one), {})
@@ -515,7 +519,7 @@ class ExpressionReader:
                 "values are the defaults",
                 reading.RELAY_METADATA,
             )
-            return []
+            return None
         return [Attribute(name, value, start, start, end) for name, value in found.items()]
 
     def _attribute_object(self, callee: Expr, record: OpDef | None, found: object, start: int, end: int) -> object:

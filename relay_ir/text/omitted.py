@@ -94,12 +94,21 @@ def _has_counts(result: Type | None) -> object:
 _WITH_COUNTS = 5
 # Attributes that the type of the result decides.
 _DECIDED: Mapping[tuple[str, str], Callable[[Type | None], object]] = {
+    # The dtype is a field that no broadcast looks at.
+    ("broadcast_to", "dtype"): lambda _: "",
+    ("broadcast_to", "shape"): _extents_of,
     ("collapse_sum_to", "dtype"): _dtype_of,
     ("collapse_sum_to", "shape"): _extents_of,
     ("cumprod", "dtype"): _dtype_of,
     ("cumsum", "dtype"): _dtype_of,
+    ("full", "dtype"): _dtype_of,
+    ("full", "shape"): _extents_of,
     ("nn.contrib_dense_pack", "out_dtype"): _dtype_of,
+    ("ones", "dtype"): _dtype_of,
+    ("ones", "shape"): _extents_of,
     ("unique", "return_counts"): _has_counts,
+    ("zeros", "dtype"): _dtype_of,
+    ("zeros", "shape"): _extents_of,
 }
 
 

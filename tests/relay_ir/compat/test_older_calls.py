@@ -48,6 +48,18 @@ TEXTS = {
         'def @main(%x: Tensor[(1, 1, 2, 2), float32]) { image.resize2d(%x, size=[4, 4], method="cubic", '
         'rounding_method="floor") }',
     ),
+    "resize on the way to 0.8": (
+        V07 + "def @main(%x: Tensor[(1, 1, 2, 2), float32]) { image.resize(%x, size=[4, 4], "
+        'method="nearest_neighbor", coordinate_transformation_mode="asymmetric", rounding_method="") }',
+        'def @main(%x: Tensor[(1, 1, 2, 2), float32]) { image.resize2d(%x, size=[4, 4], method="nearest_neighbor", '
+        'coordinate_transformation_mode="asymmetric", rounding_method="floor") }',
+    ),
+    "resize on the way to 0.8, as asked for": (
+        V07 + 'def @main(%x: Tensor[(1, 1, 2, 2), float32]) { image.resize(%x, size=[4, 4], method="bicubic", '
+        'rounding_method="ceil", bicubic_alpha=-0.75f, bicubic_exclude=1) }',
+        'def @main(%x: Tensor[(1, 1, 2, 2), float32]) { image.resize2d(%x, size=[4, 4], method="cubic", '
+        'rounding_method="ceil", cubic_alpha=-0.75f, cubic_exclude=1) }',
+    ),
     "top of 0.6": (
         V06 + 'def @main(%x: Tensor[(5), float32]) { topk(%x, ret_type="values") }',
         'def @main(%x: Tensor[(5), float32]) { topk(%x, k=1, ret_type="values") }',

@@ -130,6 +130,30 @@ def test_attributes_are_those_that_were_given_and_those_that_types_decide() -> N
     assert relay_ir.structural_equal(relay_ir.parse(SCATTER, attrs=TOLD), relay_ir.parse(whole))
 
 
+@pytest.mark.parametrize(
+    ("call", "attributes"),
+    [
+        ("broadcast_to(%x, ", "shape=[4, 3]"),
+        ("zeros(", 'shape=[4, 3], dtype="float32"'),
+        ("ones(", 'shape=[4, 3], dtype="float32"'),
+        ("full(%y, ", 'shape=[4, 3], dtype="float32"'),
+    ],
+)
+def test_the_shape_that_a_result_has_is_the_one_that_was_asked_for(call: str, attributes: str) -> None:
+    text = "def @main(%x: Tensor[(1, 3), float32], %y: float32) { CALL) /* ty=Tensor[(4, 3), float32] */ }"
+    dumped = relay_ir.parse(text.replace("CALL", f"{call}meta[relay.attrs.InitOpAttrs][0]"))
+    assert relay_ir.structural_equal(dumped, relay_ir.parse(text.replace("CALL", call + attributes)))
+
+
+def test_what_is_asked_for_is_told_once() -> None:
+    """The shape has no default, but that it is missing is no second mistake."""
+    with pytest.raises(ParseError) as caught:
+        relay_ir.parse("def @main(%x: Tensor[(1, 3), float32]) { broadcast_to(%x, meta[relay.attrs.InitOpAttrs][0]) }")
+    assert [one.title for one in caught.value.diagnostics] == [
+        "the text leaves out `meta[relay.attrs.InitOpAttrs][0]`: shape of broadcast_to"
+    ]
+
+
 def test_attributes_for_something_else_are_refused() -> None:
     with pytest.raises(ParseError, match=r"given for `meta\[a\]\[1\]`, which the text does not leave out"):
         relay_ir.parse(SCATTER, attrs={**TOLD, "meta[a][1]": {}})
