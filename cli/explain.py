@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 from relay2relax.cli import outcome
 from relay2relax.core.errors import Diagnostic, ErrorKind, Relay2RelaxError, all_kinds, find_kind
+from relay2relax.core.errors.nearest import near
 from relay2relax.core.errors.table.files import OPTION
-from relay2relax.core.words import near
 
 
 def run(code: str, as_json: bool) -> None:

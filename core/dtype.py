@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from relay2relax.core.errors import Relay2RelaxError, mistake
+from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table import tensor_programs
-from relay2relax.core.words import nearest, shown
+from relay2relax.core.words import shown
 
 Array = npt.NDArray[np.generic]
 # An array that is computed with: what its elements do, only its dtype says when it runs.

@@ -20,10 +20,10 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from relay2relax.core.errors import Diagnostic, ErrorKind, LimitError, ParseError, Relay2RelaxError, mistake
+from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table import script
 from relay2relax.core.limits import check
 from relay2relax.core.source import SourceRange, SourceText
-from relay2relax.core.words import nearest
 
 # The namespaces under all names that they had: ``I`` of modules, ``R`` of Relax, ``T`` of tensor
 # programs.

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array, DTypeError, numpy_dtype, of_array
 from relay2relax.core.errors import Diagnostic, ParseError
+from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table import reading
 from relay2relax.core.schema import Extent, Form, parse_json, read_value
 from relay2relax.core.tensor_blob import count_elements, elements, view
-from relay2relax.core.words import nearest
 
 _DTYPES = {
     "BOOL": "bool", "I8": "int8", "I16": "int16", "I32": "int32", "I64": "int64", "U8": "uint8", "U16": "uint16",

@@ -18,7 +18,6 @@ import keyword
 import math
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import NewType, Union
 
@@ -206,22 +205,3 @@ def _check(text: str, form: re.Pattern[str], what: str, example: str) -> None:
     if not isinstance(text, str) or form.match(text) is None:
         said = shown(text) if isinstance(text, str) else type(text).__name__
         raise WordError(mistake(general.WORD, text=said, expected=f"the name of a {what}, such as {example!r}"))
-
-
-# Of so many words the near ones are looked for, by so many letters.
-_MOST, _LONGEST = 20_000, 100
-
-
-def nearest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """Return ``did you mean `…`?``, "" where no word of ``known`` is near."""
-    found = near(word, known, 1, cutoff)
-    return f"did you mean `{found[0]}`?" if found else ""
-
-
-def near(word: str, known: Iterable[str], most: int, cutoff: float = 0.6) -> list[str]:
-    """Return so many words of ``known`` that ``word`` may have meant, the nearest first.
-
-    Capitals do not count. Words are near whose letters agree to the share ``cutoff``.
-    """
-    lowered = {one.lower(): one for one, _ in zip(known, range(_MOST), strict=False)}
-    return [lowered[one] for one in get_close_matches(word[:_LONGEST].lower(), lowered, most, cutoff)]

@@ -12,10 +12,10 @@ import numpy as np
 
 from relay2relax.core import Diagnostic, Relay2RelaxError
 from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
+from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import allocating
 from relay2relax.core.progress import each
-from relay2relax.core.words import nearest
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir import Call, IRModule
 from relay2relax.relay_ir.io.accounting import listed

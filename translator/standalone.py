@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from relay2relax import backends, graph
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table import running
-from relay2relax.core.words import nearest
 from relay2relax.relax_ir import Call, CallTIR, Var
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo, to_type

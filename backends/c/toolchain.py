@@ -29,10 +29,10 @@ from relay2relax.backends.c.unit import Unit
 from relay2relax.backends.cache import Store, open_store, remove_left_over, work_folder
 from relay2relax.backends.threads import processors
 from relay2relax.core.errors import CompilerError, Diagnostic, FileError
+from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table.files import OPTION
 from relay2relax.core.limits import Budget, active
 from relay2relax.core.progress import going_on
-from relay2relax.core.words import nearest
 
 _FLAGS = (
     "-std=gnu11",

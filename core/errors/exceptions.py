@@ -9,6 +9,7 @@ from typing import ClassVar
 from typing_extensions import Self
 
 from relay2relax.core.errors.kind import ErrorKind
+from relay2relax.core.errors.nearest import nearest_file
 from relay2relax.core.errors.table import files, general, limits, reading, running, translating
 from relay2relax.core.source import SourceRange, SourceText, visible
 
@@ -141,7 +142,10 @@ class FileError(Relay2RelaxError):
         """Return the mistake of a file that the system does not let us read."""
         name = os.fspath(path)
         problem = getattr(error, "strerror", None) or error
-        return cls(replace(mistake(files.FILE, action="read", file=repr(name), problem=problem), file=name))
+        found = mistake(files.FILE, action="read", file=repr(name), problem=problem)
+        if isinstance(error, FileNotFoundError):
+            found = replace(found, help=nearest_file(path) or found.help)
+        return cls(replace(found, file=name))
 
 
 @contextmanager

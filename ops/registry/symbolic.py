@@ -13,8 +13,8 @@ from keyword import iskeyword
 from typing import Any
 
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, mistake
+from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table import translating
-from relay2relax.core.words import nearest
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir.extent import Extent, canonical, is_any, static

@@ -21,7 +21,7 @@ from relay2relax.ops.registry.attributes import Double, InlineString, Int
 from relay2relax.ops.registry.record import OpDef, OpError, Otherwise, SameOp
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
-from relay2relax.ops.vision.nms import SOURCE, boxes_type, number, numpy_overlap, only, overlap
+from relay2relax.ops.vision.nms import SOURCE, boxes_type, number, numpy_corners, numpy_overlap, only, overlap
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, as_prim, equal, mul, product, sub
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, PrimLike, Select, cast, const, logical_and, maximum, minimum
@@ -129,6 +129,7 @@ def _numpy_class(boxes: Numbers, scores: Numbers, most: int, threshold: Numbers,
     if not threshold > 0:
         return []
     left = scores[order]
+    corners = numpy_corners(boxes[order])
     kept: list[int] = []
     for place, box in enumerate(order):
         if len(kept) == (most if most > 0 else len(order)):
@@ -136,7 +137,7 @@ def _numpy_class(boxes: Numbers, scores: Numbers, most: int, threshold: Numbers,
         if not left[place] > -1:
             continue
         kept.append(int(box))
-        near = (numpy_overlap(boxes[box], boxes[order]) >= threshold) & (left > 0)
+        near = (numpy_overlap(corners[:, place], corners) >= threshold) & (left > 0)
         near[: place + 1] = False
         left = np.where(near, left.dtype.type(-1), left)
     return kept

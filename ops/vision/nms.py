@@ -81,16 +81,22 @@ class NonMaximumSuppressionAttrs:
 # Overlap. A box is 4 coordinates: two opposite corners, one axis after the other.
 
 
+def numpy_corners(boxes: Numbers) -> Numbers:
+    """Return what the overlap of ``boxes`` (n, 4) is computed from, (5, n): the lower corners, the
+    upper ones, the areas.
+    """
+    low, high = np.minimum(boxes[:, :2], boxes[:, 2:]).T, np.maximum(boxes[:, :2], boxes[:, 2:]).T
+    return np.stack([*low, *high, (high[0] - low[0]) * (high[1] - low[1])])
+
+
 def numpy_overlap(box: Numbers, others: Numbers) -> Numbers:
-    """Return the overlap of ``box`` (4) with each of ``others`` (n, 4)."""
-    low, high = np.minimum(box[:2], box[2:]), np.maximum(box[:2], box[2:])
-    lows, highs = np.minimum(others[:, :2], others[:, 2:]), np.maximum(others[:, :2], others[:, 2:])
-    sides = np.maximum(np.minimum(high, highs) - np.maximum(low, lows), others.dtype.type(0))
-    area = sides[:, 1] * sides[:, 0]
-    span, spans = high - low, highs - lows
-    either = span[0] * span[1] + spans[:, 0] * spans[:, 1] - area
+    """Return the overlap of one box with each of others, by their :func:`numpy_corners`."""
+    none = others.dtype.type(0)
+    sides = [np.maximum(np.minimum(box[2 + d], others[2 + d]) - np.maximum(box[d], others[d]), none) for d in range(2)]
+    area = sides[1] * sides[0]
+    either = box[4] + others[4] - area
     with np.errstate(all="ignore"):
-        return np.asarray(np.where(either <= 0, others.dtype.type(0), area / either))
+        return np.asarray(np.where(either <= 0, none, area / either))
 
 
 def overlap(a: Sequence[PrimExpr], b: Sequence[PrimExpr]) -> PrimExpr:
@@ -279,8 +285,8 @@ def suppression_numpy(
         boxes[image, : len(order)] = found[order]
         places[image, : len(order)] = order
         if threshold > 0:
-            for gone in _suppressed(attrs, boxes[image, : len(order)], most, threshold):
-                boxes[image, gone], places[image, gone] = -1, -1
+            gone = np.flatnonzero(_suppressed(attrs, boxes[image, : len(order)], most, threshold))
+            boxes[image, gone], places[image, gone] = -1, -1
     if attrs.return_indices:
         return _numpy_indices(places, indices)
     return _numpy_to_front(boxes) if attrs.invalid_to_bottom else boxes
@@ -297,28 +303,26 @@ def _check_names(attrs: NonMaximumSuppressionAttrs, rank: int) -> None:
         )
 
 
-def _suppressed(attrs: NonMaximumSuppressionAttrs, boxes: Numbers, most: int, threshold: Numbers) -> list[int]:
-    """Return the rows of sorted ``boxes`` that are suppressed, or more than ``most``."""
-    gone: list[int] = []
-    kept: list[int] = []
+def _suppressed(attrs: NonMaximumSuppressionAttrs, boxes: Numbers, most: int, threshold: Numbers) -> Numbers:
+    """Return which rows of sorted ``boxes`` are suppressed, or more than ``most``."""
+    gone = np.zeros(len(boxes), bool)
     count = 0
-    for place, box in enumerate(boxes):
+    able = boxes[:, attrs.score_index] > 0
+    names = boxes[:, attrs.id_index] if attrs.id_index >= 0 else None
+    corners = numpy_corners(boxes[:, attrs.coord_start : attrs.coord_start + 4])
+    for place in range(len(boxes)):
         if count == most:
-            gone.append(place)
+            gone[place:] = True
+            break
+        if gone[place] or not able[place]:
             continue
-        if not box[attrs.score_index] > 0:
+        count += 1
+        if names is not None and not names[place] >= 0:
             continue
-        rivals = np.array(kept, np.int64)
-        if attrs.id_index >= 0:
-            rivals = rivals[boxes[rivals, attrs.id_index] >= 0]
-            if not attrs.force_suppress:
-                rivals = rivals[boxes[rivals, attrs.id_index] == box[attrs.id_index]]
-        corners = slice(attrs.coord_start, attrs.coord_start + 4)
-        if (numpy_overlap(box[corners], boxes[rivals, corners]) >= threshold).any():
-            gone.append(place)
-        else:
-            kept.append(place)
-            count += 1
+        near = numpy_overlap(corners[:, place], corners[:, place + 1 :]) >= threshold
+        if names is not None and not attrs.force_suppress:
+            near &= names[place + 1 :] == names[place]
+        gone[place + 1 :] |= near & able[place + 1 :]
     return gone
 
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, mistake
+from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table import types as kinds
 from relay2relax.core.source import SourceRange
-from relay2relax.core.words import Code, nearest, vouched
+from relay2relax.core.words import Code, vouched
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_names
 from relay2relax.relay_ir.ir.expr import (

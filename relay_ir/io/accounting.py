@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.errors.nearest import near
 from relay2relax.core.errors.table import relax
-from relay2relax.core.words import near
 from relay2relax.relay_ir.io.roles import learned_parameters
 from relay2relax.relay_ir.ir.expr import Expr, Var
 from relay2relax.relay_ir.ir.module import IRModule

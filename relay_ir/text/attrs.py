@@ -8,8 +8,9 @@ from typing import Any
 
 from relay2relax.core import words
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table import reading
-from relay2relax.core.words import Code, code, comma, joined, nearest, quoted_for_relay, truth, vouched
+from relay2relax.core.words import Code, code, comma, joined, quoted_for_relay, truth, vouched
 from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_op

@@ -16,9 +16,9 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 
 from relay2relax.core.dtype import numpy_dtype
+from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table import reading
 from relay2relax.core.errors.table import types as type_kinds
-from relay2relax.core.words import nearest
 from relay2relax.ops.registry.attributes import NoAttrs, attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_names, relay_op
