@@ -45,6 +45,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "let_forms": ["ToANormalForm", "ToBasicBlockNormalForm"],
         "partition_graph": ["PartitionGraph"],
         "plan_devices": ["PlanDevices"],
+        "scale_axis.backward": ["BackwardFoldScaleAxis", "FoldScaleAxis"],
+        "scale_axis.forward": ["ForwardFoldScaleAxis"],
         "simplify.atrous_conv": ["FlattenAtrousConv"],
         "simplify.canonicalize_cast": ["CanonicalizeCast"],
         "simplify.canonicalize_ops": ["CanonicalizeOps"],
@@ -78,6 +80,8 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
     from relay2relax.relay_ir.transform.partition_graph import PartitionGraph
     from relay2relax.relay_ir.transform.plan_devices import PlanDevices
+    from relay2relax.relay_ir.transform.scale_axis.backward import BackwardFoldScaleAxis, FoldScaleAxis
+    from relay2relax.relay_ir.transform.scale_axis.forward import ForwardFoldScaleAxis
     from relay2relax.relay_ir.transform.simplify.atrous_conv import FlattenAtrousConv
     from relay2relax.relay_ir.transform.simplify.canonicalize_cast import CanonicalizeCast
     from relay2relax.relay_ir.transform.simplify.canonicalize_ops import CanonicalizeOps
@@ -91,6 +95,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.simplify_inference import SimplifyInference
 
 __all__ = [
+    "BackwardFoldScaleAxis",
     "CanonicalizeCast",
     "CanonicalizeOps",
     "CombineParallelBatchMatmul",
@@ -106,6 +111,8 @@ __all__ = [
     "FlattenAtrousConv",
     "FoldConstant",
     "FoldExplicitPadding",
+    "FoldScaleAxis",
+    "ForwardFoldScaleAxis",
     "FunctionPass",
     "FuseOps",
     "InferType",

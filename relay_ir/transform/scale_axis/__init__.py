@@ -1,0 +1,1 @@
+"""Passes that multiply weights by the scales that stand before or behind them."""
