@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.inference.type_table import TypeTable
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr
@@ -121,4 +123,4 @@ def allowed(message: Message, scale: Expr) -> bool:
 def _is_positive(expr: Expr) -> bool:
     while isinstance(expr, Call) and is_call(expr, "expand_dims", "repeat", "reshape", "squeeze", "transpose"):
         expr = expr.args[0]
-    return isinstance(expr, Constant) and bool((expr.data >= 0).all())
+    return isinstance(expr, Constant) and not bool(np.any(np.less(expr.data, 0)))
