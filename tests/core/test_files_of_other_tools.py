@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import subprocess
 import warnings
 from collections.abc import Callable
@@ -73,12 +74,29 @@ def safetensors(path: Path) -> None:
     pytest.importorskip("safetensors.numpy").save_file({"w": np.ones(2, np.float32)}, path)
 
 
+# One RELU of six numbers, made with the schema of TensorFlow Lite (the packages tflite 2.18 and
+# flatbuffers 25.12), which ai-edge-litert 2.3 runs: too much to install for one file.
+TFLITE = base64.b64decode(
+    "GAAAAFRGTDMAAA4AFAAQAAwACAAAAAQADgAAABAAAAA8AAAAGAAAAAMAAAABAAAACAAAAAQABAAEAAAAAQAAABAAAAAM"
+    "AAwACwAAAAAABAAMAAAAEwAAAAAAABMBAAAAEAAAAAwAFAAQAAwACAAEAAwAAAAgAAAADAAAABAAAABEAAAAAQAAAAEA"
+    "AAABAAAAAAAAAAEAAAAQAAAAAAAKAAwAAAAIAAQACgAAAAgAAAAMAAAAAQAAAAEAAAABAAAAAAAAAAIAAAAgAAAABAAA"
+    "APT///84AAAAHAAAAAwADAAIAAAAAAAEAAwAAAAoAAAAEAAAAAIAAAACAAAAAwAAAAIAAAACAAAAAwAAAAEAAAB5AAAA"
+    "AQAAAHgAAAA="
+)
+
+
+def tensorflow_lite(path: Path) -> None:
+    path.write_bytes(TFLITE)
+
+
 WRITERS: dict[str, tuple[Callable[[Path], None], str]] = {
     "net_script.pt": (torchscript, "a TorchScript program; save the module's state_dict()"),
     "net.pt2": (exported, "a program of torch.export; save the weights"),
     "net.pt": (checkpoint, "a PyTorch checkpoint; --params reads"),
     "net_old.pt": (old_checkpoint, "a PyTorch checkpoint; --params reads"),
     "net.onnx": (onnx_model, "an ONNX model; relay_ir.frontend.from_onnx"),
+    "net.tflite": (tensorflow_lite, "a TensorFlow Lite model; import it in a TVM that has the frontend"),
+    "model": (tensorflow_lite, "a TensorFlow Lite model; import it in a TVM that has the frontend"),
     "deploy.so": (library, "a library or program (ELF); a compiled model holds no Relay"),
     "today.json": (today, "a document of TVM 0.21 or later, which has no Relay"),
     "weights.npz": (arrays, "an npz file of arrays; weights go behind --params"),
