@@ -343,6 +343,14 @@ def test_a_lowered_operator_has_its_attributes_on_the_prim_func() -> None:
     assert told(traced.map, "region", "partition") == {"Compiler": ("dropped", "the function is inlined")}
 
 
+def test_every_dtype_of_a_tuple_has_an_item() -> None:
+    text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(4), float32]) { topk(%x, k=2, ret_type="both", dtype="int64") }"""
+    found = translator.translate_with_map(relay_ir.infer_type(relay_ir.parse(text))).map
+    dtypes = [(item.name, item.fate) for item in found.receipt if item.aspect == "dtype"]
+    assert dtypes == [("float32", translator.Fate.KEPT), ("int64", translator.Fate.KEPT)]
+
+
 def test_devices_are_dropped_with_a_word() -> None:
     param = relay_ir.Var("x", relay_ir.TensorType((2,), "float32"), None, relay_ir.VirtualDevice(2, 0))
     found = translator.translate_with_map(relay_ir.Function((param,), relay_ir.op.nn.relu(param))).map

@@ -78,8 +78,9 @@ def _items(one: Standing, module: relax_ir.IRModule) -> Iterator[Item]:
             yield one.item("name", name, *_named(one, name))
         case relay_ir.Constant(data):
             yield one.item("dtype", of_array(data), Fate.KEPT)
-    if isinstance(one.expr, relay_ir.Call) and isinstance(one.type_, relay_ir.TensorType):
-        yield one.item("dtype", one.type_.dtype, *_result(one, one.type_.dtype))
+    if isinstance(one.expr, relay_ir.Call):
+        for dtype in dict.fromkeys(_dtypes(one.type_)):
+            yield one.item("dtype", dtype, *_result(one, dtype))
     if one.node.span:
         yield one.item("span", one.node.span, Fate.MOVED, _OURS)
 
@@ -144,6 +145,17 @@ def _attribute(
     if not names:
         return Fate.IMPLIED, "the result, which the translation knows"
     return Fate.MOVED, f"expressed by {', '.join(names)}"
+
+
+def _dtypes(type_: relay_ir.Type | None) -> Iterator[str]:
+    """Yield the dtypes of the tensors of a type, fields of tuples in order."""
+    stack = [type_]
+    while stack:
+        match stack.pop():
+            case relay_ir.TensorType(_, dtype):
+                yield dtype
+            case relay_ir.TupleType(fields):
+                stack += reversed(fields)
 
 
 def _result(one: Standing, dtype: str) -> tuple[Fate, str]:
