@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from relay2relax.backends.c.stages import Calls
 from relay2relax.backends.runtime.extern_calls import is_interpreted
 from relay2relax.core.dtype import Array, is_int, of_array
+from relay2relax.core.passes import note_rewritten
 from relay2relax.relax_ir.ir import expr as rx
 from relay2relax.relax_ir.ir.names import NameSupply
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo, TupleStructInfo
@@ -208,6 +209,8 @@ class _Merger:
         if self.proved[call.func] and alike:
             current.settled.update((*outputs, *temporaries))
         current.values[var] = tuple(outputs)
+        for buffer in outputs:
+            note_rewritten({var: buffer})
 
     def operand(self, arg: rx.Expr, current: _Run) -> Buffer:
         """Return the buffer of a tensor: one of this run, or an input of it."""

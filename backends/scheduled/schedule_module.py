@@ -12,7 +12,7 @@ pipeline.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,7 @@ from relay2relax.backends.scheduled.plain_loops import plain_loops
 from relay2relax.backends.targets import build
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
-from relay2relax.core.passes import Sequential
+from relay2relax.core.passes import Rewrites, Sequential, note_rewritten, rewrites_noted
 from relay2relax.relax_ir.ir import expr as rx
 from relay2relax.relax_ir.ir.names import NameSupply
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo
@@ -45,6 +45,7 @@ from relay2relax.tir.ir.stmt import (
     Allocate,
     BufferStore,
     PrimFunc,
+    Seq,
     Stmt,
 )
 from relay2relax.tir.ir.visit import expressions, free_variables, loads, shape_variables, statements
@@ -161,10 +162,12 @@ class _Scheduler(Rewriter):
         assert isinstance(func, PrimFunc)
         held: dict[Buffer, rx.Expr] = dict(zip(func.buffers, value.args, strict=False))
         weights = (buffer for buffer, arg in held.items() if arg in self.weights and not shape_variables([buffer]))
-        plan = schedule(func, self.machine, frozenset(self.constants).union(weights))
+        with rewrites_noted() as turned:
+            plan = schedule(func, self.machine, frozenset(self.constants).union(weights))
         results = [plan.memory(buffer) for buffer in func.buffers[len(value.args) :]]
         groups = _groups(plan)
         last = {buffer: number for number, group in enumerate(groups) for buffer in group.used}
+        wholes: dict[int, rx.Expr] = {}
         for number, group in enumerate(groups):
             outputs = [buffer for buffer in group.written if last.get(buffer, 0) > number or buffer in results]
             if not outputs:
@@ -181,13 +184,16 @@ class _Scheduler(Rewriter):
             if ahead and len(args) == 1 and isinstance(args[0], rx.Var):
                 # What is kept of a weight is called after it.
                 name = f"{args[0].name}_{name}"
-            whole = self.builder.emit(rx.CallTIR(callee, tuple(args), infos, scalars), name)
+            whole = wholes[number] = self.builder.emit(rx.CallTIR(callee, tuple(args), infos, scalars), name)
             if ahead:
                 self.weights.add(whole)
             if len(outputs) == 1:
                 held[outputs[0]] = whole
             else:
                 held |= {buffer: rx.TupleGetItem(whole, place) for place, buffer in enumerate(outputs)}
+        note_rewritten(
+            {buffer: wholes[number] for buffer, number in _homes(func, plan, turned, groups, wholes).items()}
+        )
         found = [held[buffer] for buffer in results]
         return found[0] if len(found) == 1 else rx.Tuple(tuple(found))
 
@@ -216,6 +222,41 @@ def _groups(plan: Schedule) -> list[_Group]:
             current.written |= group.written
         end = max(end, *(last[buffer] for buffer in group.written))
     return found
+
+
+def _homes(
+    func: PrimFunc, plan: Schedule, turned: Rewrites, groups: Sequence[_Group], called: Container[int]
+) -> dict[Buffer, int]:
+    """Return which of the groups that are ``called`` computes each tensor of ``func``.
+
+    That is the one that writes it; a tensor that nothing writes any more is computed where what is
+    made of it is. Some tensors are ``turned`` into ones of another layout.
+    """
+    now = {old: new for new in turned.made_of for old in turned.origins(new)}
+    writers: dict[Buffer, list[int]] = {}
+    for number, group in enumerate(groups):
+        for buffer in group.written if number in called else ():
+            writers.setdefault(buffer, []).append(number)
+    made: dict[Buffer, dict[Buffer, None]] = {}
+    for stage in func.body.stmts if isinstance(func.body, Seq) else (func.body,):
+        stored = [node.buffer for node in statements(stage) if isinstance(node, BufferStore)]
+        for node in statements(stage):
+            for buffer in _accessed(node):
+                made.setdefault(buffer, {}).update(dict.fromkeys(stored))
+    homes: dict[Buffer, int] = {}
+    given = func.buffers[: len(func.buffers) - func.num_outputs]
+    for buffer in made:
+        turn = [] if buffer in given else [buffer]
+        for one in turn:  # which grows: what is nearest comes first
+            laid_out = now.get(one, one)
+            assert isinstance(laid_out, Buffer)
+            memory = plan.memory(laid_out)
+            if memory in writers:
+                # Who writes into another tensor's memory does so after that is written.
+                homes[buffer] = writers[memory][0 if one is memory or memory not in made else -1]
+                break
+            turn += [other for other in made.get(one, ()) if other not in turn]
+    return homes
 
 
 def _group(label: str, stmt: Stmt, plan: Schedule) -> _Group:

@@ -294,10 +294,40 @@ def test_a_row_of_operators_is_traced_without_recursion() -> None:
     assert all(node.fate is translator.Fate.KEPT for node in found.relay)
 
 
-def test_a_schedule_moves_operators() -> None:
-    found = translator.translate_with_map(relay_ir.parse(TEXT), "tir", schedule="cpu").map
-    fates = {node.fate for node in found.relay if node.name == "nn.dense"}
-    assert fates <= {translator.Fate.MOVED, translator.Fate.KEPT}
+@pytest.mark.golden
+def test_operators_are_followed_into_the_prim_funcs_of_a_schedule(get_model_case: Any) -> None:
+    """Which kernel computes a layer, its weights tell: they are among what that is called with."""
+    mod = relay_ir.parse(get_model_case("dqn").text)
+    weights = [param.name for param in mod["main"].params[1:]]
+    traced = translator.translate_with_map(mod, "tir", schedule="cpu", weights=weights)
+    found = traced.map
+    places = {number: next(found.places(number)) for number, node in enumerate(found.relay) if node.kind == "Call"}
+    layers = [number for number in places if found.relay[number].name in ("nn.conv2d", "nn.dense")]
+    assert len({places[number].prim_func for number in layers}) == len(layers) == 5
+    lines = read_bindings(traced)
+    for layer, weight in zip(layers, weights[::2], strict=True):
+        value = lines[places[layer].function, places[layer].name].value
+        assert isinstance(value, relax_ir.CallTIR)
+        names = [arg.name for arg in value.args if isinstance(arg, relax_ir.Var)]
+        assert any(name.startswith(weight) for name in names), (weight, names)
+        # The bias, and what is positive of it, are in the same kernel.
+        assert places[layer + 2].prim_func == places[layer].prim_func
+    assert {found.relay[number].fate for number in places} == {translator.Fate.KEPT}
+
+
+@pytest.mark.golden
+def test_scheduled_operators_have_places_that_are_there(model_case: Any) -> None:
+    traced = translator.translate_with_map(relay_ir.parse(model_case.text), "tir", schedule="cpu")
+    calls = [number for number, node in enumerate(traced.map.relay) if node.kind == "Call"]
+    lines = read_bindings(traced)
+    kept = 0
+    for number in calls:
+        bound = [place for place in traced.map.places(number) if place.kind is BINDING]
+        kept += bool(bound)
+        for place in bound:
+            value = lines[place.function, place.name].value
+            assert not place.prim_func or isinstance(value, relax_ir.CallTIR)
+    assert kept >= 0.8 * len(calls)
 
 
 MARKED = """#[version = "0.0.5"]

@@ -110,8 +110,8 @@ class Map:
     """What became of every part of a Relay program.
 
     ``via`` is the form of the translation, ``entry`` the Relay function that it began with.
-    ``schedule`` is that of the result, or ""; with one, bindings are not traced into the PrimFuncs
-    that it fuses. ``receipt`` says what was kept of what the nodes say.
+    ``schedule`` is that of the result, or ""; with one, operators share the PrimFuncs that it fuses
+    them into. ``receipt`` says what was kept of what the nodes say.
     """
 
     via: str

@@ -42,7 +42,7 @@ def translate_with_map(
     """Do what :func:`relay2relax.translator.translate` does, and return also the map.
 
     Arguments and errors are those of ``translate``, and the module is the same. With a schedule the
-    operators are fused, and the map does not follow them into the PrimFuncs.
+    place of an operator is the call of the PrimFunc that it is fused into.
     """
     trace = Trace()
     with rewrites_noted() as rewrites:

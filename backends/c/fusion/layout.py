@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from relay2relax.backends.c.stages import AnyStage, Axis, Opaque, Stage
+from relay2relax.core.passes import note_rewritten
 from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var
 from relay2relax.tir.ir.visit import loads, map_expr, variables
 
@@ -48,6 +49,7 @@ def channels_last(stages: Sequence[AnyStage], fixed: frozenset[Buffer], weights:
         ):
             orders[buffer] = (*(d for d in range(rank) if d != dims[0]), dims[0])
     turned = {b: Buffer(b.name, tuple(b.shape[d] for d in order), b.dtype, b.scope) for b, order in orders.items()}
+    note_rewritten(turned)
     return [_turned(stage, orders, turned) for stage in stages]
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from relay2relax.core.passes import Pass
+from relay2relax.core.passes import Pass, note_rewritten
 from relay2relax.core.progress import each
 from relay2relax.relax_ir.inference.infer import Inference
 from relay2relax.relax_ir.ir import symbols
@@ -58,6 +58,7 @@ class Mutator:
             var: self.function(var, func) if isinstance(func, Function) else func
             for var, func in self.mod.functions.items()
         }
+        note_rewritten(self.values)
         if all(functions[var] is func for var, func in self.mod.functions.items()):
             return self.mod
         return replace(self.mod, functions=functions)

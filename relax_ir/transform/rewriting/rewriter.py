@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from relay2relax.core.passes import note_rewritten
 from relay2relax.relax_ir.build.builder import BlockBuilder
 from relay2relax.relax_ir.build.emitter import OpEmitter
 from relay2relax.relax_ir.inference.op_signatures import ForeignOp
@@ -63,6 +64,7 @@ class Rewriter:
                 found = self.builder.struct_info(result)
                 self.builder.emit_func_output(result, ret=None if symbols.is_narrower(found, said) else said)
                 self.builder.end_function()
+        note_rewritten(self.values)
         return self.builder.get()
 
     # What a pass overrides.
