@@ -11,7 +11,7 @@ from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar, Let, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.effects import effectful_nodes, has_references
+from relay2relax.relay_ir.transform.effects import Effects
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
 from relay2relax.relay_ir.transform.infrastructure import declared, map_functions
 from relay2relax.relay_ir.transform.scopes import Scopes
@@ -36,12 +36,12 @@ class DeadCodeElimination(Pass[IRModule]):
         Types are inferred where parameters do not declare theirs.
         """
         mod = declared(mod)
-        careful = has_references(mod) and not self.ignore_impurity
-        return map_functions(mod, lambda function: _eliminate(function, careful, self.inline_once))
+        effects = None if self.ignore_impurity else Effects(mod)
+        return map_functions(mod, lambda function: _eliminate(function, effects, self.inline_once))
 
 
-def _eliminate(root: Function, careful: bool, inline_once: bool) -> Function:
-    kept = effectful_nodes(root) if careful else set()
+def _eliminate(root: Function, effects: Effects | None, inline_once: bool) -> Function:
+    kept = effects.nodes(root) if effects is not None else set()
     gone = _dead_lets(root, kept)
     inlined: dict[Expr, Expr] = {}
     if inline_once:

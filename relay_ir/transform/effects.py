@@ -7,37 +7,93 @@ from relay2relax.relay_ir.ir.expr import (
     Constructor,
     Expr,
     Function,
+    GlobalVar,
+    Let,
     Op,
     RefCreate,
     RefRead,
     RefWrite,
+    Var,
     children,
 )
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes
 
+_REFERENCES = (RefCreate, RefRead, RefWrite)
+# Operators that take, give back or fill memory.
+_STATEFUL = frozenset({"memory.alloc_storage", "memory.alloc_tensor", "memory.kill", "vm.invoke_tvm_op"})
 
-def has_references(mod: IRModule) -> bool:
-    """Whether ``mod`` makes, reads or writes references.
 
-    Relay code without them is free of effects.
+def _acts(node: Expr) -> bool:
+    """Whether ``node`` itself has an effect, whatever its parts do."""
+    stateful = isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in _STATEFUL
+    return stateful or isinstance(node, _REFERENCES)
+
+
+def has_effects(mod: IRModule) -> bool:
+    """Whether ``mod`` makes, reads or writes references, or manages memory.
+
+    Relay code without these is free of effects.
     """
-    return any(isinstance(node, (RefCreate, RefRead, RefWrite)) for node in nodes(*mod.functions.values()))
+    return any(map(_acts, nodes(*mod.functions.values())))
 
 
-def effectful_nodes(root: Expr) -> set[Expr]:
-    """Return the nodes of ``root`` whose evaluation may have an effect, in a module that has
-    references.
+class Effects:
+    """Which functions of a module may have an effect where they are called, and which nodes."""
 
-    What a function value does is not known where it is called, so every call of one counts.
-    """
-    found: set[Expr] = set()
-    for node in nodes(root):
-        acts = isinstance(node, (RefCreate, RefRead, RefWrite)) or (
-            isinstance(node, Call) and not isinstance(node.op, (Op, Constructor))
-        )
-        # Making a closure has no effect, calling it may.
-        inner = not isinstance(node, Function) and any(child in found for child in children(node))
-        if acts or inner:
-            found.add(node)
-    return found
+    def __init__(self, mod: IRModule) -> None:
+        self.present = has_effects(mod)
+        self._functions = {var.name: function for var, function in mod.functions.items()}
+        self._impure: set[str] = set()
+        if self.present:
+            self._impure = self._found()
+
+    def _found(self) -> set[str]:
+        callers: dict[str, list[str]] = {}
+        for name, function in self._functions.items():
+            for node in nodes(function):
+                if isinstance(node, GlobalVar):
+                    callers.setdefault(node.name, []).append(name)
+        # What is not a function of Relay here may do anything.
+        stack = [name for name in callers if name not in self._functions]
+        stack += [name for name, function in self._functions.items() if function.body in self.nodes(function)]
+        found: set[str] = set()
+        while stack:
+            name = stack.pop()
+            if name not in found:
+                found.add(name)
+                stack += callers.get(name, ())
+        return found
+
+    def nodes(self, root: Expr) -> set[Expr]:
+        """Return the nodes of ``root`` whose evaluation may have an effect.
+
+        What a function value does is not known where it comes from a parameter or a field, so every
+        call of such a one counts.
+        """
+        found: set[Expr] = set()
+        if not self.present:
+            return found
+        order = list(nodes(root))
+        bound = {node.var: node.value for node in order if isinstance(node, Let)}
+        for node in order:
+            # Making a closure has no effect, calling it may.
+            inner = not isinstance(node, Function) and any(child in found for child in children(node))
+            if inner or _acts(node) or (isinstance(node, Call) and self._calls(node.op, bound, found)):
+                found.add(node)
+        return found
+
+    def _calls(self, callee: Expr, bound: dict[Var, Expr], found: set[Expr]) -> bool:
+        """Whether a call of ``callee`` may have an effect; a function does not count against
+        itself.
+        """
+        if isinstance(callee, Var):
+            callee = bound.get(callee, callee)
+        match callee:
+            case Op() | Constructor():
+                return False
+            case GlobalVar(name):
+                return name in self._impure
+            case Function(body=body):
+                return body in found
+        return True

@@ -9,7 +9,7 @@ from relay2relax.core.passes import Pass, note_rewritten
 from relay2relax.relay_ir.ir.expr import Expr, Function, Let, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.effects import effectful_nodes, has_references
+from relay2relax.relay_ir.transform.effects import Effects
 from relay2relax.relay_ir.transform.infrastructure import map_functions
 
 
@@ -46,13 +46,12 @@ class ToGraphNormalForm(Pass[IRModule]):
         """Return ``mod`` in graph normal form."""
         if not any(isinstance(node, Let) for node in nodes(*mod.functions.values())):
             return mod
-        careful = has_references(mod)
-        return map_functions(mod, lambda function: _normalise(function, careful))
+        effects = Effects(mod)
+        return map_functions(mod, lambda function: _normalise(function, effects.nodes(function)))
 
 
-def _normalise(root: Function, careful: bool) -> Function:
+def _normalise(root: Function, effects: set[Expr]) -> Function:
     recursive = recursive_lets(root)
-    effects = effectful_nodes(root) if careful else set()
     values: dict[Expr, Expr] = {}
     for node in nodes(root):
         if isinstance(node, Let) and node.var not in recursive and node.value not in effects:

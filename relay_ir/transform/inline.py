@@ -25,7 +25,7 @@ from relay2relax.relay_ir.ir.expr import (
 )
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import binders, nodes, with_children
-from relay2relax.relay_ir.transform.effects import has_references
+from relay2relax.relay_ir.transform.effects import has_effects
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
 from relay2relax.relay_ir.transform.infrastructure import map_functions
 
@@ -45,7 +45,7 @@ class InlineLocalFunctions(Pass[IRModule]):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with its local functions inlined."""
-        ordered = has_references(mod)
+        ordered = has_effects(mod)
 
         def change(function: Function) -> Function:
             while True:

@@ -10,7 +10,7 @@ from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.ir.expr import Call, Expr, Function, GlobalVar, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.effects import has_references
+from relay2relax.relay_ir.transform.effects import has_effects
 from relay2relax.relay_ir.transform.inline import body_of, fresh_copy
 
 
@@ -41,7 +41,7 @@ class Inline(Pass[IRModule]):
         used = {var.name for callees in mentioned.values() for var in callees}
         if not marked & used:
             return mod
-        ordered = has_references(mod)
+        ordered = has_effects(mod)
         functions = {name: mod.functions[var] for name, var in names.items()}
         # Callees come before their callers.
         for name in post_order(names, lambda one: [var.name for var in mentioned[one]]):

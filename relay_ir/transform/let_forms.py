@@ -63,7 +63,9 @@ class ToBasicBlockNormalForm(Pass[IRModule]):
         def change(function: Function) -> Function:
             scopes = Scopes(function)
             shared = {node for node in scopes.lifted if not isinstance(node, _ATOMS)}
-            return _Binding(function, shared.__contains__, scopes).run() if shared else function
+            # Lets of lets become one sequence, and later names of a value are used for it.
+            lets = any(isinstance(node, Let) and isinstance(node.value, (Let, Var)) for node in scopes.home)
+            return _Binding(function, shared.__contains__, scopes).run() if shared or lets else function
 
         return map_functions(mod, change)
 

@@ -9,7 +9,7 @@ from relay2relax.core.passes import Pass
 from relay2relax.relay_ir.ir.expr import Call, Expr, Function, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.effects import has_references
+from relay2relax.relay_ir.transform.effects import has_effects
 from relay2relax.relay_ir.transform.infrastructure import left_alone, map_functions
 from relay2relax.relay_ir.transform.inline import body_of
 
@@ -24,7 +24,7 @@ class DefuseOps(Pass[IRModule]):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` without calls of function literals."""
-        ordered = has_references(mod)
+        ordered = has_effects(mod)
         return map_functions(mod, lambda one: one if left_alone(one) else _defused(one, ordered))
 
 
