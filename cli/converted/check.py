@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -14,12 +15,15 @@ from relay2relax.cli import outcome, screen
 from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExitCode, LimitError, OutOfMemoryError, Relay2RelaxError
+from relay2relax.core.errors.table import limits
+from relay2relax.core.limits import Limits
 from relay2relax.core.source import visible
 from relay2relax.relay_ir.transform.qdq.ties import halves_to_even
 
 _SUMS = "the qdq form rounds sums, which it adds up in another order"
-# What a check may take by estimate, in seconds: unasked, and where it is asked for.
-_UNASKED, _ASKED = 4.0, 600.0
+# What a check may take by estimate, in seconds: unasked, and where it is asked for. Data may decide
+# otherwise: unasked it ends at the latest after so many.
+_UNASKED, _ASKED, _LONGEST = 4.0, 600.0, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,16 +110,24 @@ def check(
     hint = "--check does it" if left_out and not asked else ""
     if not backends:
         return Check(translator.Report((), left_out=tuple(left_out)), hint, time.perf_counter() - start)
-    try:
-        trial = translator.trial_of(module, written, params)
-    except Relay2RelaxError as error:
-        if asked:
-            raise
-        return Check(None, f"Relay itself cannot be run: {error.diagnostics[0].title}")
-    try:
-        report = translator.script_report(trial, written, backends, left_out)
-    except (LimitError, OutOfMemoryError) as error:
-        if asked:
-            raise
-        return Check(None, error.diagnostics[0].title, time.perf_counter() - start)
+    with nullcontext() if asked else Limits(seconds=_LONGEST):
+        try:
+            trial = translator.trial_of(module, written, params)
+        except Relay2RelaxError as error:
+            if asked:
+                raise
+            return Check(None, _why(error, "Relay itself cannot be run: "), time.perf_counter() - start)
+        try:
+            report = translator.script_report(trial, written, backends, left_out)
+        except (LimitError, OutOfMemoryError) as error:
+            if asked:
+                raise
+            return Check(None, _why(error), time.perf_counter() - start)
     return Check(report, hint, time.perf_counter() - start)
+
+
+def _why(error: Relay2RelaxError, head: str = "") -> str:
+    """Return why there is no check that nobody asked for."""
+    if error.first_kind is limits.SECONDS:
+        return f"it takes more than {_LONGEST:g} s, which data decide; --check does it"
+    return head + error.diagnostics[0].title

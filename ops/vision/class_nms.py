@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from relay2relax.core import limits
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
@@ -136,6 +137,7 @@ def _numpy_class(boxes: Numbers, scores: Numbers, most: int, threshold: Numbers,
             break
         if not left[place] > -1:
             continue
+        limits.check()
         kept.append(int(box))
         near = (numpy_overlap(corners[:, place], corners) >= threshold) & (left > 0)
         near[: place + 1] = False

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from relay2relax.core import limits
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
@@ -316,6 +317,7 @@ def _suppressed(attrs: NonMaximumSuppressionAttrs, boxes: Numbers, most: int, th
             break
         if gone[place] or not able[place]:
             continue
+        limits.check()
         count += 1
         if names is not None and not names[place] >= 0:
             continue

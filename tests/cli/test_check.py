@@ -138,6 +138,20 @@ def test_a_model_that_does_not_run_is_converted_unchecked(folder: Path, capsys: 
         converted(folder, check=True, params=False)
 
 
+def test_a_check_that_nobody_asked_for_ends(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Data may make a program of little estimated work run for hours."""
+    monkeypatch.setattr(checking, "_LONGEST", 1e-6)
+    check = converted(folder)
+    assert (check["agrees"], check["why_not"]) == (
+        None,
+        "it takes more than 1e-06 s, which data decide; --check does it",
+    )
+    assert "not checked: it takes more than 1e-06 s, which data decide; --check does it" in capsys.readouterr().out
+    assert converted(folder, check=True)["agrees"] is True
+
+
 @pytest.mark.parametrize("schedule", [None, "cpu"])
 def test_a_folder_is_compared_with_its_model(folder: Path, schedule: str | None) -> None:
     converted(folder, check=False, schedule=schedule)
