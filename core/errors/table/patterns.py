@@ -1,0 +1,58 @@
+"""Kinds of mistakes about patterns and the rewriting of what they match."""
+
+from relay2relax.core.errors.kind import ErrorKind
+
+PATTERN = ErrorKind(
+    "R2R-0720",
+    "a pattern is made of what is none, or applied to what patterns do not match",
+    """Patterns are made of patterns: what stands for a given expression is `is_expr(expression)`. They
+    are matched against expressions of Relay and of Relax.""",
+    """
+    from relay2relax.relay_ir.dataflow_pattern import is_op
+
+    is_op("add")(1, 2)
+    """,
+    """
+    from relay2relax import relay_ir
+    from relay2relax.relay_ir.dataflow_pattern import is_expr, is_op
+
+    is_op("add")(is_expr(relay_ir.const(1)), is_expr(relay_ir.const(2)))
+    """,
+    template="{what} is {expected}, found {found}",
+)
+ENDLESS = ErrorKind(
+    "R2R-0721",
+    "rewriting does not come to an end",
+    """What a callback returns is rewritten again, until nothing matches that changes. A callback whose
+    result its own pattern, or that of another one, matches again and again never comes to an end.""",
+    """
+    from relay2relax import relay_ir
+    from relay2relax.relay_ir.dataflow_pattern import DFPatternCallback, is_op, rewrite, wildcard
+
+    class Twice(DFPatternCallback):
+        def __init__(self):
+            super().__init__()
+            self.pattern = is_op("abs")(wildcard())
+
+        def callback(self, pre, post, node_map):
+            return relay_ir.op.abs(post)
+
+    rewrite(Twice(), relay_ir.op.abs(relay_ir.var("x", shape=(2,))))
+    """,
+    """
+    from relay2relax import relay_ir
+    from relay2relax.relay_ir.dataflow_pattern import DFPatternCallback, is_op, rewrite, wildcard
+
+    class Twice(DFPatternCallback):
+        def __init__(self):
+            super().__init__(rewrite_once=True)
+            self.pattern = is_op("abs")(wildcard())
+
+        def callback(self, pre, post, node_map):
+            return relay_ir.op.abs(post)
+
+    rewrite(Twice(), relay_ir.op.abs(relay_ir.var("x", shape=(2,))))
+    """,
+    template="{passes} rounds of rewriting did not come to an end",
+    help="let each callback run once (`rewrite_once=True`), or return what its pattern does not match",
+)

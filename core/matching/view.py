@@ -1,0 +1,97 @@
+"""What the matcher asks of a program.
+
+Each IR answers by a :class:`View` of its expressions, and registers what it does with patterns here.
+Nodes are told apart by hash and equality.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import singledispatch
+from typing import Protocol
+
+from relay2relax.core.errors import Relay2RelaxError, mistake
+from relay2relax.core.errors.table import patterns as kinds
+
+# What no attribute is equal to.
+ABSENT = object()
+
+
+class PatternError(Relay2RelaxError):
+    """A pattern cannot be made of what was given, or cannot be applied."""
+
+    kind = kinds.PATTERN
+
+
+class View(Protocol):
+    """A program as the matcher sees it. What a node is not, is None."""
+
+    def inputs(self, node: Hashable) -> Sequence[Hashable]:
+        """Return the nodes that ``node`` is computed from, in their order."""
+
+    def order(self) -> Sequence[Hashable]:
+        """Return all nodes, each behind its inputs."""
+
+    def flows(self) -> Iterator[tuple[Hashable, Hashable]]:
+        """Yield every pair of a node and a node that uses it."""
+
+    def operator(self, node: Hashable) -> str | None:
+        """Return the name, where ``node`` is an operator."""
+
+    def call(self, node: Hashable) -> tuple[Hashable, Sequence[Hashable]] | None:
+        """Return what a call calls, and its arguments."""
+
+    def fields(self, node: Hashable) -> Sequence[Hashable] | None:
+        """Return the fields of a tuple."""
+
+    def projection(self, node: Hashable) -> tuple[Hashable, int] | None:
+        """Return the tuple of which ``node`` is a field, and which."""
+
+    def function(self, node: Hashable) -> tuple[Sequence[Hashable], Hashable] | None:
+        """Return the parameters and the body of a function."""
+
+    def branches(self, node: Hashable) -> tuple[Hashable, Hashable, Hashable] | None:
+        """Return the condition and both branches."""
+
+    def binding(self, node: Hashable) -> tuple[Hashable, Hashable, Hashable] | None:
+        """Return the variable, the value and the body of a let."""
+
+    def variable(self, node: Hashable) -> str | None:
+        """Return the name of a variable."""
+
+    def is_constant(self, node: Hashable) -> bool:
+        """Whether ``node`` is a constant."""
+
+    def attribute(self, node: Hashable, name: str) -> object:
+        """Return an attribute of a call, function or operator; ABSENT where it has none."""
+
+    def type_of(self, node: Hashable) -> object:
+        """Return the type. Raises an error of ours where it cannot be inferred."""
+
+    def shape_and_dtype(self, node: Hashable) -> tuple[object, str] | None:
+        """Return those of a tensor."""
+
+    def alike(self, one: object, other: object) -> bool:
+        """Whether two expressions, types or shapes are built alike."""
+
+
+@singledispatch
+def matched(expr: object, pattern: Hashable) -> bool:
+    """Whether ``expr`` is built as ``pattern`` says; raises PatternError for what is no program."""
+    raise PatternError(
+        mistake(kinds.PATTERN, what="what is matched", expected="an expression", found=type(expr).__name__)
+    )
+
+
+@singledispatch
+def partitioned(
+    expr: object, pattern: Hashable, attrs: Mapping[str, object], check: Callable[[Hashable], bool]
+) -> object:
+    """Return ``expr`` with calls of functions for what ``pattern`` matches and ``check`` takes.
+
+    Raises PatternError for what is no program, or a program of an IR whose functions are not made
+    so.
+    """
+    raise PatternError(
+        mistake(kinds.PATTERN, what="what is partitioned", expected="an expression of Relay", found=type(expr).__name__)
+    )

@@ -1,0 +1,48 @@
+"""Calls of functions in place of what matches a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+from typing import cast
+
+from relay2relax.core.matching.patterns import DFPattern, FunctionPattern
+from relay2relax.core.matching.view import partitioned
+from relay2relax.core.passes import note_rewritten
+from relay2relax.relay_ir.dataflow_pattern.groups import Grouper
+from relay2relax.relay_ir.dataflow_pattern.view import RelayView
+from relay2relax.relay_ir.ir.expr import Call, Expr, RelayExpr, children
+from relay2relax.relay_ir.ir.rewrite import nodes, with_children
+
+
+def partition(
+    pattern: DFPattern,
+    expr: Expr,
+    attrs: Mapping[str, object] | None = None,
+    check: Callable[[Expr], bool] = lambda _: True,
+) -> Expr:
+    """Return ``expr`` with a call of a function for each part that ``pattern`` matches.
+
+    The function has ``attrs``, and ``PartitionedFromPattern`` besides: the operators in it.
+    ``check`` is asked of each part that matches, the nodes of ``expr`` as they are. A function that
+    nothing calls stays as it is. Semantics: TVM's ``PatternPartitioner``.
+    """
+    if isinstance(pattern, FunctionPattern):
+        return expr
+    groups = Grouper(RelayView(expr)).groups(pattern)
+    done: dict[Expr, Expr] = {}
+    for node in nodes(expr):
+        done[node] = with_children(node, [done[child] for child in children(node)])
+        group = groups.get(node)
+        if group is not None and check(node):
+            function = replace(group.function, attrs={**group.function.attrs, **(attrs or {})})
+            done[node] = Call(function, tuple(done[one] for one in group.inputs))
+    note_rewritten(done)
+    return done[expr]
+
+
+@partitioned.register(RelayExpr)
+def _(
+    expr: RelayExpr, pattern: DFPattern, attrs: Mapping[str, object], check: Callable[[Hashable], bool]
+) -> object:
+    return partition(pattern, cast(Expr, expr), attrs, check)

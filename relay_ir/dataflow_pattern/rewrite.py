@@ -1,0 +1,119 @@
+"""Something else in place of what matches a pattern, again and again until nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from relay2relax.core.errors import mistake
+from relay2relax.core.errors.table import patterns as kinds
+from relay2relax.core.matching.patterns import DFPattern
+from relay2relax.core.matching.view import PatternError
+from relay2relax.core.passes import note_rewritten
+from relay2relax.relay_ir.dataflow_pattern.groups import Group, Grouper
+from relay2relax.relay_ir.dataflow_pattern.view import RelayView
+from relay2relax.relay_ir.ir.equality import structural_equal
+from relay2relax.relay_ir.ir.expr import Expr, RelayExpr, children
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.ir.types import Type
+
+# TVM ends rewriting after so many rounds.
+ROUNDS = 100
+
+
+class DFPatternCallback:
+    """What to put in place of what ``pattern`` matches; a subclass says both.
+
+    With ``require_type`` the types of the program are inferred before each round, so that
+    ``type_of`` knows them. With ``rewrite_once`` the callback rests after the first round in which
+    it changed anything.
+    """
+
+    pattern: DFPattern
+
+    def __init__(self, require_type: bool = False, rewrite_once: bool = False) -> None:
+        self.require_type = require_type
+        self.rewrite_once = rewrite_once
+        self._view: RelayView | None = None
+
+    def rewrite(self, expr: Expr) -> Expr:
+        """Return ``expr`` with what this makes of each part that matches."""
+        return rewrite(self, expr)
+
+    def callback(self, pre: Expr, post: Expr, node_map: Mapping[DFPattern, Sequence[Expr]]) -> Expr:
+        """Return what takes the place of a part that matched.
+
+        ``pre`` is its result as it was, ``post`` the same with what it is computed from already
+        rewritten. ``node_map`` holds, rewritten, the nodes that each part of the pattern matched.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no callback")
+
+    def type_of(self, node: Expr) -> Type:
+        """Return the type of a node of the program before this round, such as ``pre``.
+
+        Raises TypeInferenceError where it has none.
+        """
+        assert self._view is not None
+        return self._view.type_of(node)
+
+
+def rewrite(
+    callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: Expr, mod: IRModule | None = None
+) -> Expr:
+    """Return ``expr`` rewritten by the callbacks in turn, until none of them changes anything.
+
+    ``mod`` holds the functions and data types that ``expr`` refers to. Raises PatternError where it
+    does not come to an end, or a callback returns no expression. Semantics: TVM's
+    ``PatternRewriter``.
+    """
+    given = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
+    resting: set[DFPatternCallback] = set()
+    grouper: Grouper | None = None
+    rounds = 0
+    while True:
+        before = expr
+        for callback in given:
+            if callback in resting:
+                continue
+            rounds += 1
+            if grouper is None or grouper.view.expr is not expr:
+                grouper = Grouper(RelayView(expr, mod))
+            if callback.require_type:
+                grouper.view.type_of(expr)
+            after = _round(callback, grouper)
+            if callback.rewrite_once and not _same(expr, after):
+                resting.add(callback)
+            expr = after
+        if _same(before, expr):
+            return expr
+        if rounds >= ROUNDS:
+            raise PatternError(mistake(kinds.ENDLESS, passes=ROUNDS))
+
+
+def _same(one: Expr, other: Expr) -> bool:
+    return one is other or structural_equal(one, other, map_free_vars=True)
+
+
+def _round(callback: DFPatternCallback, grouper: Grouper) -> Expr:
+    """Return the program with each part that matches rewritten once."""
+    groups = grouper.groups(callback.pattern)
+    root = grouper.view.expr
+    if not groups:
+        return root
+    callback._view = grouper.view
+    done: dict[Expr, Expr] = {}
+    for node in nodes(root):
+        done[node] = with_children(node, [done[child] for child in children(node)])
+        if node in groups:
+            done[node] = _replaced(callback, groups[node], done)
+    note_rewritten(done)
+    return done[root]
+
+
+def _replaced(callback: DFPatternCallback, group: Group, done: Mapping[Expr, Expr]) -> Expr:
+    found = {part: [done.get(node, node) for node in at] for part, at in group.found.items()}
+    result = callback.callback(group.root, done[group.root], found)
+    if not isinstance(result, RelayExpr):
+        name = f"what {type(callback).__name__}.callback returns"
+        raise PatternError(mistake(kinds.PATTERN, what=name, expected="an expression", found=type(result).__name__))
+    return result
