@@ -1,7 +1,7 @@
 """What the matcher asks of a program.
 
-Each IR answers by a :class:`View` of its expressions, and registers what it does with patterns here.
-Nodes are told apart by hash and equality.
+Each IR answers by a :class:`View` of its expressions, and registers here what it does with
+patterns. Nodes are told apart by hash and equality.
 """
 
 from __future__ import annotations

@@ -116,12 +116,12 @@ class Grouper:
             elif isinstance(one, FunctionPattern):
                 bodies = [node.body for node in found.get(one, ()) if isinstance(node, Function)]
                 within.update(*(RelayView(body).order() for body in bodies))
-        inputs: list[Expr] = []
-        for one in patterns:
-            for node in _leaves(one, found.get(one, ())):
-                if node not in within and not isinstance(node, (Op, Function)) and not self._embedded(node, one):
-                    inputs.append(node)
-        return inputs
+        return [
+            node
+            for one in patterns
+            for node in _leaves(one, found.get(one, ()))
+            if node not in within and not isinstance(node, (Op, Function)) and not self._embedded(node, one)
+        ]
 
     def _embedded(self, node: Expr, pattern: DFPattern) -> bool:
         while isinstance(node, Constant):
@@ -155,7 +155,7 @@ class Grouper:
 
 
 def _leaves(pattern: DFPattern, found: Sequence[Expr]) -> Sequence[Expr]:
-    """Return what a part of a pattern without parts matched: its parts, where it leaves them open."""
+    """Return what a pattern without parts matched; the parts of that, where it leaves them open."""
     match pattern:
         case TuplePattern(None):
             return [field for node in found if isinstance(node, Tuple) for field in node.fields]

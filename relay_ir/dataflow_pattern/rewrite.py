@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import patterns as kinds
@@ -112,8 +113,8 @@ def _round(callback: DFPatternCallback, grouper: Grouper) -> Expr:
 
 def _replaced(callback: DFPatternCallback, group: Group, done: Mapping[Expr, Expr]) -> Expr:
     found = {part: [done.get(node, node) for node in at] for part, at in group.found.items()}
-    result = callback.callback(group.root, done[group.root], found)
+    result: object = callback.callback(group.root, done[group.root], found)
     if not isinstance(result, RelayExpr):
         name = f"what {type(callback).__name__}.callback returns"
         raise PatternError(mistake(kinds.PATTERN, what=name, expected="an expression", found=type(result).__name__))
-    return result
+    return cast(Expr, result)
