@@ -1,4 +1,4 @@
-"""The matcher: whether a node is built as a pattern says, and what each part of the pattern matched.
+"""The matcher: whether a node is built as a pattern says, and what each part of it matched.
 
 It follows TVM's ``DFPatternMatcher`` where that decides between several matches: alternatives from
 left to right, the arguments of ``add`` and ``multiply`` in both orders, products and quotients
@@ -284,7 +284,7 @@ def _answer(question: Question) -> bool:
     while stack:
         try:
             asked = stack[-1].send(told)
-        except StopIteration as answer:
+        except StopIteration as answer:  # noqa: PERF203
             stack.pop()
             told = answer.value
         else:

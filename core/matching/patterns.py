@@ -268,7 +268,7 @@ def parts(pattern: DFPattern) -> tuple[DFPattern, ...]:
     return ()
 
 
-# --- the names that programs use --------------------------------------------------------------------
+# --- the names that programs use ------------------------------------------------------------------
 
 
 def wildcard() -> WildcardPattern:

@@ -42,7 +42,5 @@ def partition(
 
 
 @partitioned.register(RelayExpr)
-def _(
-    expr: RelayExpr, pattern: DFPattern, attrs: Mapping[str, object], check: Callable[[Hashable], bool]
-) -> object:
+def _(expr: RelayExpr, pattern: DFPattern, attrs: Mapping[str, object], check: Callable[[Hashable], bool]) -> object:
     return partition(pattern, cast(Expr, expr), attrs, check)

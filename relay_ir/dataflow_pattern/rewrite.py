@@ -18,8 +18,11 @@ from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.ir.types import Type
 
-# TVM ends rewriting after so many rounds.
+# TVM ends rewriting after so many rounds. A program that doubles in each would not fit anywhere by
+# then: one that has grown by so many times, and by so many nodes besides, does not come to an end.
 ROUNDS = 100
+GROWTH = 20
+NODES = 50_000
 
 
 class DFPatternCallback:
@@ -70,7 +73,7 @@ def rewrite(
     given = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
     resting: set[DFPatternCallback] = set()
     grouper: Grouper | None = None
-    rounds = 0
+    rounds, size, bound = 0, 0, 0
     while True:
         before = expr
         for callback in given:
@@ -79,6 +82,8 @@ def rewrite(
             rounds += 1
             if grouper is None or grouper.view.expr is not expr:
                 grouper = Grouper(RelayView(expr, mod))
+                size = len(grouper.flow.order)
+                bound = bound or GROWTH * size + NODES
             if callback.require_type:
                 grouper.view.type_of(expr)
             after = _round(callback, grouper)
@@ -87,8 +92,8 @@ def rewrite(
             expr = after
         if _same(before, expr):
             return expr
-        if rounds >= ROUNDS:
-            raise PatternError(mistake(kinds.ENDLESS, passes=ROUNDS))
+        if rounds >= ROUNDS or size > bound:
+            raise PatternError(mistake(kinds.ENDLESS, passes=rounds))
 
 
 def _same(one: Expr, other: Expr) -> bool:
