@@ -30,11 +30,11 @@ Body = Callable[..., Expr]
 
 
 def biased(x: Expr, w: Expr, b: Expr) -> Expr:
-    return op.nn.bias_add(op.nn.conv2d(x, w), b)
+    return of_type(op.nn.bias_add(op.nn.conv2d(x, w), b), Call)
 
 
 def activated(x: Expr, w: Expr, b: Expr) -> Expr:
-    return op.nn.relu(biased(x, w, b))
+    return of_type(op.nn.relu(biased(x, w, b)), Call)
 
 
 def taken_out(body: Body, label: str, *args: Expr, **attrs: object) -> Expr:
@@ -55,13 +55,13 @@ def test_what_one_pattern_took_out_is_not_looked_into_by_the_next() -> None:
 
 def diamond(x: Expr, w: Expr) -> Expr:
     conv = op.nn.conv2d(x, w)
-    return op.nn.relu(op.nn.relu(conv)) + op.nn.leaky_relu(conv, alpha=0.0)
+    return of_type(op.nn.relu(op.nn.relu(conv)) + op.nn.leaky_relu(conv, alpha=0.0), Call)
 
 
 def wide(x: Expr, w: Expr) -> Expr:
     conv = op.nn.conv2d(x, w)
     once = op.nn.relu(conv)
-    return op.tanh(once + once) + op.nn.leaky_relu(conv, alpha=0.0)
+    return of_type(op.tanh(once + once) + op.nn.leaky_relu(conv, alpha=0.0), Call)
 
 
 def test_dominators() -> None:
@@ -78,7 +78,7 @@ def test_inputs_come_in_the_order_of_the_pattern() -> None:
     pattern = parts[0] * (parts[1] - parts[2]) / is_op("sqrt")(parts[3] + is_constant()) + parts[4]
 
     def normalised(gamma: Expr, x: Expr, mean: Expr, variance: Expr, beta: Expr) -> Expr:
-        return gamma * (x - mean) / op.sqrt(variance + eps) + beta
+        return of_type(gamma * (x - mean) / op.sqrt(variance + eps) + beta, Call)
 
     label = "subtract_multiply_add_sqrt_divide_add_"
     once = taken_out(normalised, label, gamma, X, mean, variance, B)
@@ -103,7 +103,7 @@ def test_an_inside_that_is_used_on_the_way_to_the_root_is_copied() -> None:
     out = op.abs(summed * op.sigmoid(summed))
 
     def gated(x: Expr, w: Expr, b: Expr, gate: Expr) -> Expr:
-        return (op.nn.conv2d(x, w) + b) * gate
+        return of_type((op.nn.conv2d(x, w) + b) * gate, Call)
 
     wanted = taken_out(gated, "nn.conv2d_add_multiply_", X, W, B, op.sigmoid(summed))
     assert structural_equal(pattern.partition(out), op.abs(wanted))
