@@ -82,7 +82,7 @@ class FuseBatchNorm(DFPatternCallback):
             node_map[one][0] for one in (self.x, self.gamma, self.beta, self.mean, self.var)
         )
         epsilon = float(of_type(node_map[self.eps][0], Constant).data)
-        return of_type(op.nn.batch_norm(x, gamma, beta, mean, variance, epsilon=epsilon)[0], Call)
+        return of_type(op.nn.batch_norm(x, gamma, beta, mean, variance, epsilon=epsilon)[0], relay_ir.TupleGetItem)
 
 
 MEAN, VAR, BETA, GAMMA = var("mean"), var("var"), var("beta"), var("gamma")
