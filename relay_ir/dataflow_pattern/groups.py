@@ -31,14 +31,22 @@ PARTITIONED = "PartitionedFromPattern"
 class Group:
     """A match: ``root`` is its result, ``inputs`` what it is computed from.
 
-    ``function`` computes the one from the others. ``found`` holds what each part of the pattern
-    matched.
+    ``inside`` are the nodes between, in their order, and ``found`` what each part of the pattern
+    matched. ``number`` tells the groups of a program apart.
     """
 
     root: Expr
     inputs: tuple[Expr, ...]
-    function: Function
+    inside: tuple[Expr, ...]
     found: Mapping[DFPattern, Sequence[Expr]]
+    number: int
+
+    def function(self, attrs: Mapping[str, object]) -> Function:
+        """Return a function from the inputs to the root, with ``attrs``."""
+        params = {one: Var(f"FunctionVar_{self.number}_{place}") for place, one in enumerate(self.inputs)}
+        body = substitute(self.root, dict(params))
+        named = {PARTITIONED: "".join(map(_label, self.inside)), **attrs}
+        return Function(tuple(params.values()), body, attrs=named)
 
 
 class Grouper:
@@ -73,9 +81,9 @@ class Grouper:
             matched = self.matcher.match(pattern, node)
             if matched is None:
                 continue
-            group, inside = self._group(pattern, node, matched, len(found))
-            if self._may_leave(group, inside, taken):
-                taken |= inside
+            group = self._group(pattern, node, matched, len(found))
+            if self._may_leave(group, taken):
+                taken.update(group.inside)
                 found[node] = group
         return found
 
@@ -89,18 +97,12 @@ class Grouper:
         calls = [node for name in roots for node in self._calls.get(name, ())]
         return sorted(calls, key=lambda node: -self.flow.index[node])
 
-    def _group(self, pattern: DFPattern, root: Expr, matched: Found, number: int) -> tuple[Group, set[Expr]]:
+    def _group(self, pattern: DFPattern, root: Expr, matched: Found, number: int) -> Group:
         found: dict[DFPattern, list[Expr]] = {one: list(at) for one, at in matched.items()}  # type: ignore[arg-type]
-        inputs: dict[Expr, Expr] = {}
-        for one in self._inputs(pattern, found):
-            if one not in inputs:
-                inputs[one] = Var(f"FunctionVar_{number}_{len(inputs)}")
-        body = substitute(root, inputs)
-        params = tuple(var for var in inputs.values() if isinstance(var, Var))
-        inside = list(post_order((root,), lambda node: () if node in inputs else _all_parts(node)))
-        own = [node for node in inside if node not in inputs]
-        function = Function(params, body, attrs={PARTITIONED: "".join(map(_label, own))})
-        return Group(root, tuple(inputs), function, found), set(own)
+        inputs = dict.fromkeys(self._inputs(pattern, found))
+        reached = post_order((root,), lambda node: () if node in inputs else _all_parts(node))
+        inside = tuple(node for node in reached if node not in inputs)
+        return Group(root, tuple(inputs), inside, found, number)
 
     def _inputs(self, pattern: DFPattern, found: Mapping[DFPattern, Sequence[Expr]]) -> list[Expr]:
         """Return what the parts of the pattern without parts of their own matched, in their order.
@@ -136,12 +138,13 @@ class Grouper:
                     return False
         return False
 
-    def _may_leave(self, group: Group, inside: set[Expr], taken: set[Expr]) -> bool:
+    def _may_leave(self, group: Group, taken: set[Expr]) -> bool:
         """Whether the group is apart from others, and what leaves it comes back to its root.
 
         Operators, functions and constants may be in several.
         """
-        for node in inside:
+        inside = set(group.inside)
+        for node in group.inside:
             if isinstance(node, (Op, Function, Constant)):
                 continue
             if node in taken:

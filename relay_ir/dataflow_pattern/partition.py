@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import replace
 from typing import cast
 
 from relay2relax.core.matching.patterns import DFPattern, FunctionPattern
@@ -35,8 +34,7 @@ def partition(
         done[node] = with_children(node, [done[child] for child in children(node)])
         group = groups.get(node)
         if group is not None and check(node):
-            function = replace(group.function, attrs={**group.function.attrs, **(attrs or {})})
-            done[node] = Call(function, tuple(done[one] for one in group.inputs))
+            done[node] = Call(group.function(attrs or {}), tuple(done[one] for one in group.inputs))
     note_rewritten(done)
     return done[expr]
 

@@ -22,7 +22,7 @@ from relay2relax.relay_ir.ir.types import Type
 # then: one that has grown by so many times, and by so many nodes besides, does not come to an end.
 ROUNDS = 100
 GROWTH = 20
-NODES = 50_000
+NODES = 5_000
 
 
 class DFPatternCallback:
