@@ -1,7 +1,7 @@
 """Packages are found: every folder at the root that is one becomes the subpackage of its name.
 
-Builds happen in a folder of their own, which is gone afterwards: what an older one left behind
-would get into the wheel.
+Builds happen in a folder of their own, which is gone afterwards: they leave nothing in the
+checkout, and what an older one left behind there does not get into the wheel.
 """
 
 import atexit
@@ -20,7 +20,7 @@ aside = tempfile.mkdtemp(prefix="relay2relax-build-")
 atexit.register(shutil.rmtree, aside, ignore_errors=True)
 
 setup(
-    options={"build": {"build_base": aside}},
+    options={"build": {"build_base": aside}, "egg_info": {"egg_base": aside}},
     packages=["relay2relax", *(f"relay2relax.{one}" for one in [*folders, *inner])],
     package_dir={"relay2relax": "relay2relax"} | {f"relay2relax.{one}": one for one in folders},
 )
