@@ -58,6 +58,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "simplify.fc_transpose": ["SimplifyFCTranspose", "search_fc_transpose"],
         "simplify.split_args": ["SplitArgs"],
         "simplify_inference": ["SimplifyInference"],
+        "training.first_order_gradient": ["FirstOrderGradient"],
     },
 )
 
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.simplify.fc_transpose import SimplifyFCTranspose, search_fc_transpose
     from relay2relax.relay_ir.transform.simplify.split_args import SplitArgs
     from relay2relax.relay_ir.transform.simplify_inference import SimplifyInference
+    from relay2relax.relay_ir.transform.training.first_order_gradient import FirstOrderGradient
 
 __all__ = [
     "BackwardFoldScaleAxis",
@@ -108,6 +110,7 @@ __all__ = [
     "EliminateCommonSubexpr",
     "EtaExpand",
     "FastMath",
+    "FirstOrderGradient",
     "FlattenAtrousConv",
     "FoldConstant",
     "FoldExplicitPadding",

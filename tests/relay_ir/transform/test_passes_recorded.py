@@ -45,6 +45,7 @@ PASSES: dict[str, Pass[IRModule]] = {
     "DynamicToStatic": transform.DynamicToStatic(),
     "EliminateCommonSubexpr": transform.EliminateCommonSubexpr(),
     "EtaExpand": transform.EtaExpand(expand_constructor=True, expand_global_var=True),
+    "FirstOrderGradient": transform.FirstOrderGradient(),
     "FlattenAtrousConv": transform.FlattenAtrousConv(),
     "FoldConstant": transform.FoldConstant(),
     "FoldExplicitPadding": transform.FoldExplicitPadding(),
@@ -156,7 +157,7 @@ def test_passes_make_what_tvm_makes(recorded: Any) -> None:
         if difference is not None:
             failures.append(f"{case['id']} {case['passes'][0]}: {difference}")
     assert failures == []
-    assert count == 261
+    assert count == 265
 
 
 def drawn(ty: relay_ir.Type, numbers: np.random.Generator) -> Array:
@@ -169,7 +170,9 @@ def drawn(ty: relay_ir.Type, numbers: np.random.Generator) -> Array:
 
 
 # Passes over programs without inputs, or of types that are not drawn here.
-NOT_DRAWN = frozenset({"EtaExpand", "InlineGlobals", "LambdaLift", "RemoveUnusedFunctions", "ToANormalForm"})
+NOT_DRAWN = frozenset(
+    {"EtaExpand", "FirstOrderGradient", "InlineGlobals", "LambdaLift", "RemoveUnusedFunctions", "ToANormalForm"}
+)
 # Its before is ill-typed until the pass has run; shifts are drawn that no one can compute.
 NOT_RUN = frozenset({"0c6d17080e3f", "dadd72a1d1c2", "dbe2e651f90d"})
 
@@ -205,7 +208,7 @@ def tree_leaves(value: Any) -> list[Any]:
     )
 
 
-@pytest.mark.parametrize("name", sorted(PASSES))
+@pytest.mark.parametrize("name", sorted(set(PASSES) - {"FirstOrderGradient"}))
 def test_models_stay_what_they_are(get_model_case: Callable[[str], Any], name: str) -> None:
     """A pass leaves a model's interface, and what it returns can be inferred, printed and saved."""
     mod = relay_ir.load_json(get_model_case("dqn").json)
@@ -219,7 +222,7 @@ def test_models_stay_what_they_are(get_model_case: Callable[[str], Any], name: s
 OTHERS = {"CanonicalizeOps": transform.CanonicalizeOps(), "DivToMul": transform.DivToMul()}
 
 
-@pytest.mark.parametrize("name", sorted({*PASSES, *OTHERS} - {"RemoveUnusedFunctions"}))
+@pytest.mark.parametrize("name", sorted({*PASSES, *OTHERS} - {"FirstOrderGradient", "RemoveUnusedFunctions"}))
 @pytest.mark.parametrize("model", ["dqn", "mlp", "bert_tiny"])
 def test_models_compute_what_they_did(get_model_case: Callable[[str], Any], model: str, name: str) -> None:
     """What TVM recorded of a model is what it gives behind each pass."""
