@@ -45,6 +45,12 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "let_forms": ["ToANormalForm", "ToBasicBlockNormalForm"],
         "partition_graph": ["PartitionGraph"],
         "plan_devices": ["PlanDevices"],
+        "quantize.affine": ["TensorAffineType", "TupleAffineType"],
+        "quantize.fake_quantization": ["FakeQuantizationToInteger"],
+        "quantize.fake_quantized_ops": [
+            "register_fake_quantization_to_integer",
+            "register_optional_fake_quantization_to_integer",
+        ],
         "scale_axis.backward": ["BackwardFoldScaleAxis", "FoldScaleAxis"],
         "scale_axis.forward": ["ForwardFoldScaleAxis"],
         "simplify.atrous_conv": ["FlattenAtrousConv"],
@@ -81,6 +87,12 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
     from relay2relax.relay_ir.transform.partition_graph import PartitionGraph
     from relay2relax.relay_ir.transform.plan_devices import PlanDevices
+    from relay2relax.relay_ir.transform.quantize.affine import TensorAffineType, TupleAffineType
+    from relay2relax.relay_ir.transform.quantize.fake_quantization import FakeQuantizationToInteger
+    from relay2relax.relay_ir.transform.quantize.fake_quantized_ops import (
+        register_fake_quantization_to_integer,
+        register_optional_fake_quantization_to_integer,
+    )
     from relay2relax.relay_ir.transform.scale_axis.backward import BackwardFoldScaleAxis, FoldScaleAxis
     from relay2relax.relay_ir.transform.scale_axis.forward import ForwardFoldScaleAxis
     from relay2relax.relay_ir.transform.simplify.atrous_conv import FlattenAtrousConv
@@ -109,6 +121,7 @@ __all__ = [
     "DynamicToStatic",
     "EliminateCommonSubexpr",
     "EtaExpand",
+    "FakeQuantizationToInteger",
     "FastMath",
     "FirstOrderGradient",
     "FlattenAtrousConv",
@@ -138,10 +151,14 @@ __all__ = [
     "SimplifyFCTranspose",
     "SimplifyInference",
     "SplitArgs",
+    "TensorAffineType",
     "ToANormalForm",
     "ToBasicBlockNormalForm",
     "ToGraphNormalForm",
+    "TupleAffineType",
     "function_pass",
     "module_pass",
+    "register_fake_quantization_to_integer",
+    "register_optional_fake_quantization_to_integer",
     "search_fc_transpose",
 ]

@@ -111,6 +111,11 @@ def constant_call(call: Call) -> Expr:
     return _call(call, known, None, fold_qnn=True)
 
 
+def fold_expression(expr: Expr) -> Expr:
+    """Return ``expr``, of which no types need be known, with calls on constants evaluated."""
+    return folded(Function((), expr), lambda node, made: None).body
+
+
 def _call(call: Call, known: Mapping[Expr, object], first: Type | None, fold_qnn: bool) -> Expr:
     """Return the value of ``call``, whose first argument has type ``first``, or the call itself."""
     assert isinstance(call.op, Op)

@@ -220,6 +220,30 @@ DEVICE_CONFLICT = ErrorKind(
     transform.PlanDevices(relay_ir.cpu())(mod)
     """,
 )
+FAKE_QUANTIZED = ErrorKind(
+    "R2R-0240",
+    "a fake-quantised region cannot be made one of integers",
+    """`FakeQuantizationToInteger(hard_fail=True)` found a region that ends in `qnn.quantize` and has an
+    operator without an integer form. Without `hard_fail` such a region stays as it is.""",
+    """
+    from relay2relax import relay_ir
+    from relay2relax.relay_ir import op, transform
+
+    x = relay_ir.var("x", shape=(2,), dtype="int8")
+    value = op.qnn.quantize(op.sin(op.qnn.dequantize(x, 0.5, 0)), 0.5, 0)
+    mod = relay_ir.IRModule.from_expr(relay_ir.Function((x,), value))
+    transform.FakeQuantizationToInteger(hard_fail=True)(mod)
+    """,
+    """
+    from relay2relax import relay_ir
+    from relay2relax.relay_ir import op, transform
+
+    x = relay_ir.var("x", shape=(2,), dtype="int8")
+    value = op.qnn.quantize(op.exp(op.qnn.dequantize(x, 0.5, 0)), 0.5, 0)
+    mod = relay_ir.IRModule.from_expr(relay_ir.Function((x,), value))
+    transform.FakeQuantizationToInteger(hard_fail=True)(mod)
+    """,
+)
 MISMATCH = ErrorKind(
     "R2R-0210",
     "two types that have to be the same are not",

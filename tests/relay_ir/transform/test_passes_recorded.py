@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recorded_relay_passes import comparable
 from typed import of_type, present
 
 from relay2relax import relay_ir
@@ -17,7 +17,7 @@ from relay2relax.backends import create_executor
 from relay2relax.core import Relay2RelaxError
 from relay2relax.core.dtype import Array
 from relay2relax.core.passes import Pass
-from relay2relax.relay_ir import Call, Constant, Expr, Function, GlobalVar, IRModule, VirtualDevice, transform
+from relay2relax.relay_ir import Call, Constant, Expr, Function, IRModule, VirtualDevice, transform
 from relay2relax.relay_ir.ir.rewrite import nodes, substitute
 from relay2relax.tir.extent import static
 
@@ -100,28 +100,6 @@ def with_one_constant(mod: IRModule) -> IRModule:
     shared: dict[Expr, Expr] = dict.fromkeys(constants, constants[0])
     functions = {var: of_type(substitute(one, shared), Function) for var, one in mod.functions.items()}
     return replace(mod, functions=functions)
-
-
-def comparable(mod: IRModule) -> IRModule:
-    """Return ``mod`` with its types where they can be inferred, and lifted functions numbered."""
-    names: dict[str, str] = {}
-    for node in nodes(*(mod[name] for name in sorted(var.name for var in mod.functions))):
-        if isinstance(node, GlobalVar) and re.match(r"lifted_name\d+", node.name):
-            names.setdefault(node.name, f"lifted_{len(names)}")
-    renamed: dict[Expr, Expr] = {
-        node: GlobalVar(names[node.name])
-        for node in (*nodes(*mod.functions.values()), *mod.functions)
-        if isinstance(node, GlobalVar) and node.name in names
-    }
-    functions = {
-        of_type(renamed.get(var, var), GlobalVar): of_type(substitute(function, renamed), Function)
-        for var, function in mod.functions.items()
-    }
-    mod = replace(mod, functions=functions, types={})
-    try:
-        return relay_ir.infer_type(mod)
-    except relay_ir.TypeInferenceError:
-        return mod
 
 
 def cases_of(recorded: Any) -> Iterator[tuple[dict[str, Any], Pass[IRModule]]]:

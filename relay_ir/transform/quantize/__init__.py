@@ -1,0 +1,1 @@
+"""Passes that put integer operators in the place of fake-quantised ones."""
