@@ -243,6 +243,7 @@ FAKE_QUANTIZED = ErrorKind(
     mod = relay_ir.IRModule.from_expr(relay_ir.Function((x,), value))
     transform.FakeQuantizationToInteger(hard_fail=True)(mod)
     """,
+    template="a region of fake-quantised operators has no integer form: {reason}",
 )
 MISMATCH = ErrorKind(
     "R2R-0210",

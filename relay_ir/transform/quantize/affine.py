@@ -9,7 +9,7 @@ from typing import TypeAlias, Union
 import numpy as np
 
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import Diagnostic, Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import types as kinds
 from relay2relax.relay_ir.ir.equality import structural_equal
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr
@@ -23,8 +23,8 @@ class FakeQuantizationError(Relay2RelaxError):
 
     kind = kinds.FAKE_QUANTIZED
 
-    def __init__(self, problem: str | Diagnostic) -> None:
-        super().__init__(problem, kind=self.kind)
+    def __init__(self, reason: str) -> None:
+        super().__init__(mistake(kinds.FAKE_QUANTIZED, reason=reason))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

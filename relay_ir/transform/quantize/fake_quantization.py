@@ -132,6 +132,8 @@ class _Regions:
             made = self._integers(call, types, wanted)
         except _REFUSALS as refusal:
             if self.hard_fail:
+                if isinstance(refusal, FakeQuantizationError):
+                    raise
                 raise FakeQuantizationError(str(refusal)) from refusal
             return call
         if wanted is None:
