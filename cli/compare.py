@@ -19,7 +19,6 @@ from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedErr
 from relay2relax.core.errors.table import files as kinds
 from relay2relax.core.tolerance import Tolerance
 from relay2relax.relay_ir.io.binding import Bound
-from relay2relax.relay_ir.transform.qdq.ties import halves_to_even
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +111,12 @@ def _of_script(
             script, bound = _weights(script, module, own, how.allow_missing)
         given = files.load_inputs(inputs, module, bound)
         values = translator.values_for_relay(script, module, {**bound.weights, **given})
-        if found.in_floats:
-            constants = bound.weights if found.summary is not None and found.summary.params_bound else None
-            module = halves_to_even(translator.translation(module, params=constants, qnn="qdq").source)
+        if found.summary is not None and found.in_floats:
+            constants = bound.weights if found.summary.params_bound else None
+            floats = translator.translation(module, params=constants, qnn="qdq").source
+            module = translator.relay_in_floats(floats, "tir" if found.summary.via == "tir" else "graph")
             script = replace(script, graph_text="")
+            values = {param.name: values[param.name] for param in module["main"].params if param.name in values}
     files.require_verified(script.weights or own or inputs or expected)
     with screen.progress("running Relay and the script"):
         report = translator.compare_script(

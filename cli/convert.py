@@ -92,7 +92,7 @@ def run(
         bound, weights = (values, ()) if bind_params else (None, values)
         made = form.translated(module, bound, weights, extents)
         relax, found, traced = made.module, made.graph, made.map
-        floats = made.source if form.qnn == "qdq" else None
+        floats = translator.relay_in_floats(made.source, form.via) if form.qnn == "qdq" else None
     with screen.progress("preparing files"):
         main = relax["main"]
         assert isinstance(main, relax_ir.Function)

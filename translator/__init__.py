@@ -22,7 +22,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "standalone": ["script_arguments", "values_for_script"],
         "tracing.document": ["map_from_json", "map_to_json"],
         "tracing.model": ["Fate", "GraphNode", "Item", "Map", "Place", "PlaceKind", "RelayNode"],
-        "tracing.quantised": ["QuantisedOperators", "allowed_quanta", "quantised_tolerance"],
+        "tracing.quantised": ["QuantisedOperators", "allowed_quanta", "quantised_tolerance", "relay_in_floats"],
         "tracing.traced": ["Traced", "translate_with_map"],
     },
 )
@@ -45,7 +45,12 @@ if TYPE_CHECKING:
     from relay2relax.translator.standalone import script_arguments, values_for_script
     from relay2relax.translator.tracing.document import map_from_json, map_to_json
     from relay2relax.translator.tracing.model import Fate, GraphNode, Item, Map, Place, PlaceKind, RelayNode
-    from relay2relax.translator.tracing.quantised import QuantisedOperators, allowed_quanta, quantised_tolerance
+    from relay2relax.translator.tracing.quantised import (
+        QuantisedOperators,
+        allowed_quanta,
+        quantised_tolerance,
+        relay_in_floats,
+    )
     from relay2relax.translator.tracing.traced import Traced, translate_with_map
 
 __all__ = [
@@ -84,6 +89,7 @@ __all__ = [
     "map_to_json",
     "partitions",
     "quantised_tolerance",
+    "relay_in_floats",
     "script_arguments",
     "script_report",
     "translate",

@@ -18,7 +18,6 @@ from relay2relax.core.errors import ExitCode, LimitError, OutOfMemoryError, Rela
 from relay2relax.core.errors.table import limits
 from relay2relax.core.limits import Limits
 from relay2relax.core.source import visible
-from relay2relax.relay_ir.transform.qdq.ties import halves_to_even
 
 _SUMS = "the qdq form rounds sums, which it adds up in another order"
 # What a check may take by estimate, in seconds: unasked, and where it is asked for. Data may decide
@@ -106,7 +105,9 @@ def check(
         backends = tuple(name for name in backends if name == "numpy")
         # The graph is that of the integers.
         written = replace(written, graph_text="")
-        module = halves_to_even(floats)
+        module = floats
+        # Those that were bound are constants of it.
+        params = {param.name: params[param.name] for param in module["main"].params if param.name in params}
     hint = "--check does it" if left_out and not asked else ""
     if not backends:
         return Check(translator.Report((), left_out=tuple(left_out)), hint, time.perf_counter() - start)

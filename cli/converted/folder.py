@@ -44,6 +44,7 @@ class Summary(Form):
     params: str | None = None
     params_sha256: str = ""
     params_bound: bool = False
+    via: str = ""
     qnn: str = "integer"
     quantised: tuple[_Quantised, ...] = ()
 

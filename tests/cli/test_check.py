@@ -492,3 +492,30 @@ def test_nothing_that_is_compared_is_no_agreement(folder: Path) -> None:
     assert error.value.first_kind.exit is ExitCode.UNSUPPORTED
     assert "C has no memory for 'b'" in str(error.value)
     assert (told.found["agrees"], told.found["rows"]) == (None, [])
+
+
+QUANTISED = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 4), int8], %w: Tensor[(3, 4), int8]) {
+  %0 = qnn.dense(%x, %w, 0, 0, 0.5f, 0.25f, units=3, out_dtype="int32");
+  qnn.requantize(%0, 0.125f, 0, 0.25f, 0, axis=1, out_dtype="int8")
+}
+"""
+
+
+@pytest.mark.parametrize("bind", [False, True])
+@pytest.mark.parametrize("via", ["graph", "tir"])
+def test_floats_are_compared_with_relay_in_floats(tmp_path: Path, via: translator.Via, bind: bool) -> None:
+    """Every other sum lies halfway between two quanta, where R.quantize and Relay part."""
+    (tmp_path / "q.relay").write_text(QUANTISED)
+    np.savez(tmp_path / "q.npz", w=np.array([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 1, 1]], np.int8))
+    out = tmp_path / "out"
+    convert.run(
+        tmp_path / "q.relay", tmp_path / "q.npz", out, convert.Form(via, qnn="qdq"), bind, [],
+        allow_missing=False, force=True, check=True, as_json=False,
+    )  # fmt: skip
+    summary = json.loads((out / "q.summary.json").read_text())
+    assert [(row["program"], row["verdict"]) for row in summary["check"]["rows"]] == [("q.py", "equal")]
+    assert [one["operator"] for one in summary["quantised"]] == ["qnn.dense", "qnn.requantize"]
+    compare.run(out, None, None, None, None, None, NUMPY, as_json=False)
+    relax = relax_ir.parse((out / "q.py").read_text())
+    assert ("R.quantize" in relax.script()) == (via == "graph")

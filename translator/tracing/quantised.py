@@ -13,6 +13,8 @@ from relay2relax.core.passes import Rewrites
 from relay2relax.core.tolerance import LONGEST_CHAIN, Tolerance, bound
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from relay2relax.relay_ir.transform.qdq.model import InFloats
+from relay2relax.relay_ir.transform.qdq.ties import halves_to_even
+from relay2relax.translator.pipeline import Via
 from relay2relax.translator.tracing.model import Fate, Item
 
 
@@ -99,6 +101,13 @@ def quantised_tolerance(result: StructInfo, found: Sequence[QuantisedOperators])
     relative = max((bound(dtype, LONGEST_CHAIN) for dtype in floats), default=0.0)
     said = f"{counted(quanta, 'quantum', 'quanta')} of the qdq form"
     return Tolerance(relative, quanta * quantum, bool(floats), said)
+
+
+def relay_in_floats(source: relay_ir.IRModule, via: Via) -> relay_ir.IRModule:
+    """Return the ``source`` of a translation in floats as Relay that rounds as the translation
+    ``via`` does: R.quantize rounds halves to even, the PrimFuncs of ``"tir"`` as Relay does.
+    """
+    return halves_to_even(source) if via == "graph" else source
 
 
 def _dtypes(info: StructInfo) -> Iterable[str]:
