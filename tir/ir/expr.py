@@ -562,46 +562,36 @@ _FOLD: dict[str, Callable[[int, int], int]] = {
 }
 
 
+# What is the other operand where one is this number.
+_LEFT_STAYS = frozenset({("+", 0), ("-", 0), ("*", 1), ("//", 1), ("truncdiv", 1), ("<<", 0)})
+_RIGHT_STAYS = frozenset({("+", 0), ("*", 1)})
+
+
 def _fold(op: BinaryOp, dtype: str, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     """Fold what TVM's reader folds, so that a program comes back from there as it was."""
     if dtype not in ("int32", "int64", "bool"):
         return _fold_number(op, a, b)
-    if not isinstance(a, IntImm):
-        if not isinstance(b, IntImm):
+    # Nothing is asked more often when C is made: no class patterns here.
+    x = a.value if isinstance(a, IntImm) else None
+    y = b.value if isinstance(b, IntImm) else None
+    if x is None:
+        if y is None:
             return None
-        if b.value not in (0, 1) and op not in ("and", "or"):
-            return None  # Most often, and none of what is below.
-    match op, a, b:
-        case (("//" | "%"), IntImm(x), IntImm(y)) if y != 0:
+    elif y is not None:
+        if op in _FOLD:
+            return IntImm(int(_FOLD[op](x, y)), "bool" if op in COMPARISONS else a.dtype)
+        if op in ("//", "%") and y != 0:
             return IntImm(x // y if op == "//" else x % y, a.dtype)
-        case _, IntImm(x), IntImm(y) if op in _FOLD:
-            value = int(_FOLD[op](x, y))
-            return IntImm(value, "bool" if op in COMPARISONS else a.dtype)
-        case "+", IntImm(0), _:
-            return b
-        case (("+" | "-"), _, IntImm(0)):
-            return a
-        case "*", IntImm(1), _:
-            return b
-        case (("*" | "//" | "truncdiv"), _, IntImm(1)):
-            return a
-        case "<<", _, IntImm(0):
-            return a
-        case "*", _, IntImm(0):
-            return b
-        case "*", IntImm(0), _:
-            return a
-        case "%", _, IntImm(1):
-            return IntImm(0, a.dtype)
-        case "and", IntImm(value), _:
-            return b if value else a
-        case "and", _, IntImm(value):
-            return a if value else b
-        case "or", IntImm(value), _:
-            return a if value else b
-        case "or", _, IntImm(value):
-            return b if value else a
-    return None
+    if op in ("and", "or"):
+        known, other = (b, a) if x is None else (a, b)
+        return other if bool(y if x is None else x) == (op == "and") else known
+    if (op, y) in _LEFT_STAYS:
+        return a
+    if (op, x) in _RIGHT_STAYS:
+        return b
+    if op == "*" and 0 in (x, y):
+        return a if x == 0 else b
+    return IntImm(0, a.dtype) if op == "%" and y == 1 else None
 
 
 def _fold_number(op: BinaryOp, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
@@ -724,7 +714,7 @@ def intrinsic(name: str, *args: PrimExpr, dtype: str = "") -> PrimExpr:
     return Call(name, args, dtype or args[0].dtype)
 
 
-_OPERANDS: Mapping[type, Callable[[Any], Sequence[PrimExpr]]] = {
+OPERANDS: Mapping[type, Callable[[Any], Sequence[PrimExpr]]] = {
     Binary: attrgetter("a", "b"),
     Not: lambda expr: (expr.a,),
     Cast: lambda expr: (expr.value,),
@@ -742,5 +732,5 @@ _OPERANDS: Mapping[type, Callable[[Any], Sequence[PrimExpr]]] = {
 
 def children(expr: PrimExpr) -> Sequence[PrimExpr]:
     """Return the direct operands of ``expr``."""
-    operands = _OPERANDS.get(type(expr))
+    operands = OPERANDS.get(type(expr))
     return () if operands is None else operands(expr)

@@ -13,6 +13,7 @@ from operator import is_
 from typing import Any, TypeVar
 
 from relay2relax.tir.ir.expr import (
+    OPERANDS,
     Binary,
     Broadcast,
     Buffer,
@@ -65,12 +66,13 @@ def subexpressions(expr: PrimExpr) -> list[PrimExpr]:
     # A list, not a generator: nothing is asked more often when C is made.
     found: list[PrimExpr] = []
     stack = [expr]
+    operands_of = OPERANDS.get
     while stack:
         node = stack.pop()
         found.append(node)
-        operands = children(node)
-        if operands:
-            stack += operands[::-1]
+        operands = operands_of(type(node))
+        if operands is not None:
+            stack += operands(node)[::-1]
     return found
 
 
