@@ -10,7 +10,7 @@ import sys
 import tempfile
 from dataclasses import asdict, dataclass
 
-from relay2relax.cli import outcome
+from relay2relax.cli import outcome, screen
 from relay2relax.core import CompilerError
 from relay2relax.core.errors import ExitCode
 
@@ -115,10 +115,8 @@ def run(as_json: bool) -> None:
 
 
 def _show(found: tuple[Finding, ...]) -> None:
-    width = max((len(f.name) for f in found), default=0)
-    second = max((len(f.found) for f in found), default=0)
-    for f in found:
-        print(f"{'ok' if f.ok else '--'}  {f.name:<{width}}  {f.found:<{second}}  {f.purpose}")
+    rows = [("ok" if one.ok else "--", one.name, one.found, one.purpose) for one in found]
+    print(screen.table(("state", "what", "found", "needed for"), rows))
     mended = [one for one in found if one.mend and not one.ok]
     for title, needed in (("to mend", True), ("to have what is optional", False)):
         lines = [f"  {one.name}: {one.mend}" for one in mended if one.needed is needed]

@@ -143,6 +143,13 @@ def columns() -> int | None:
     return shutil.get_terminal_size().columns
 
 
+def fact(name: str, value: str, width: int) -> str:
+    """Return ``name`` in a column of ``width``, and ``value`` beside it, in lines that fit."""
+    limit = columns()
+    lines = textwrap.wrap(value, max(limit - width, _NARROWEST)) if limit else [value]
+    return f"{name:<{width}}" + f"\n{' ' * width}".join(lines)
+
+
 def table(
     head: Sequence[str],
     rows: Sequence[Sequence[str]],

@@ -50,7 +50,7 @@ def _facts(summary: Summary) -> Iterator[str]:
 
 
 def _fact(name: str, value: str) -> str:
-    return f"{name:<15}{value}"
+    return screen.fact(name, value, 15)
 
 
 def _number(value: Extent) -> str:

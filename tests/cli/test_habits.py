@@ -86,6 +86,17 @@ def test_summaries_of_commands_are_whole(width: str, tmp_path: Path) -> None:
     assert max(map(len, shown.splitlines())) <= max(50, int(width))  # the parser's help has no fewer columns
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+def test_what_is_known_of_a_model_and_a_machine_fits_the_screen(width: int, folder: Path) -> None:
+    wide, narrow = (command("inspect", "net.relay", "--summary", cwd=folder, COLUMNS=str(w)) for w in (1000, width))
+    assert max(map(len, narrow.stdout.splitlines())) <= width
+    facts, in_few = (done.stdout.split("\n\n")[0].split() for done in (wide, narrow))
+    assert in_few[: len(facts)] == facts
+    found = command("doctor", cwd=folder, COLUMNS=str(width)).stdout.split("\nto ")[0]
+    assert max(map(len, found.splitlines())) <= width
+    assert "keeps builds; without it each is made anew" in " ".join(found.split())
+
+
 @pytest.mark.parametrize("option", ["-V", "--version"])
 def test_version(option: str, tmp_path: Path) -> None:
     assert re.fullmatch(r"relay2relax \d+\.\d+\.\d+\S*\n", command(option, cwd=tmp_path).stdout)
