@@ -196,9 +196,9 @@ def test_sums_in_let_and_scales_along_channels_are_found() -> None:
     assert np.abs(floats.astype(int) - integers).max() <= 1
 
 
-def test_the_receipt_and_the_map_say_what_became_of_the_arithmetic() -> None:
+def test_the_receipt_and_the_map_say_what_became_of_integer_operators() -> None:
     made = translator.translate_with_map(relay_ir.infer_type(relay_ir.parse(CONV)), qnn="qdq")
-    said = {made.map.relay[item.node].name: item for item in made.map.receipt if item.aspect == "arithmetic"}
+    said = {made.map.relay[item.node].name: item for item in made.map.receipt if item.aspect == "integer operator"}
     assert {name: item.note.split(" at most")[0] for name, item in said.items()} == {
         "qnn.conv2d": "in floats: qnn.requantize quantises its sum",
         "qnn.requantize": "in floats: off by",

@@ -61,8 +61,8 @@ def quantised_operators(found: Iterable[InFloats]) -> tuple[QuantisedOperators, 
 def quantised_items(
     found: Mapping[relay_ir.Expr, InFloats], rewrites: Rewrites, numbers: Mapping[relay_ir.Expr, int]
 ) -> list[Item]:
-    """Return what the receipt says of the arithmetic of quantised operators; ``numbers`` are the
-    nodes of the map.
+    """Return what the receipt says of quantised operators, which are integer operators in Relay;
+    ``numbers`` are the nodes of the map.
     """
     items: list[Item] = []
     for call, one in found.items():
@@ -70,7 +70,7 @@ def quantised_items(
         note = str(summary).split(" of ", 1)[1].split(" ", 1)[1]
         fate = Fate.KEPT if one.quanta is None else Fate.MOVED
         items += [
-            Item(numbers[origin], "arithmetic", "int32", fate, note)
+            Item(numbers[origin], "integer operator", one.operator, fate, note)
             for origin in rewrites.origins(call)
             if isinstance(origin, relay_ir.Call) and origin in numbers
         ]
