@@ -45,6 +45,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "let_forms": ["ToANormalForm", "ToBasicBlockNormalForm"],
         "partition_graph": ["PartitionGraph"],
         "plan_devices": ["PlanDevices"],
+        "post_dfs_spans": ["CapturePostDfsIndexInSpans"],
         "quantize.affine": ["TensorAffineType", "TupleAffineType"],
         "quantize.fake_quantization": ["FakeQuantizationToInteger"],
         "quantize.fake_quantized_ops": [
@@ -87,6 +88,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
     from relay2relax.relay_ir.transform.partition_graph import PartitionGraph
     from relay2relax.relay_ir.transform.plan_devices import PlanDevices
+    from relay2relax.relay_ir.transform.post_dfs_spans import CapturePostDfsIndexInSpans
     from relay2relax.relay_ir.transform.quantize.affine import TensorAffineType, TupleAffineType
     from relay2relax.relay_ir.transform.quantize.fake_quantization import FakeQuantizationToInteger
     from relay2relax.relay_ir.transform.quantize.fake_quantized_ops import (
@@ -112,6 +114,7 @@ __all__ = [
     "BackwardFoldScaleAxis",
     "CanonicalizeCast",
     "CanonicalizeOps",
+    "CapturePostDfsIndexInSpans",
     "CombineParallelBatchMatmul",
     "CombineParallelConv2D",
     "CombineParallelDense",

@@ -241,3 +241,47 @@ def test_devices_are_planned_as_tvm_plans_them(recorded: Any) -> None:
         if difference is not None or again is not None:
             failures.append(f"{name}: {difference}; planned again: {again}")
     assert failures == []
+
+
+# As relay.build of TVM 0.18 runs them at level 4, and then backwards.
+PIPELINE: tuple[Pass[IRModule], ...] = (
+    transform.SimplifyInference(),
+    transform.CombineParallelConv2D(2),
+    transform.CombineParallelDense(2),
+    transform.CombineParallelBatchMatmul(2),
+    transform.FoldConstant(),
+    transform.FoldScaleAxis(),
+    transform.SimplifyExpr(),
+    transform.CanonicalizeCast(),
+    transform.CanonicalizeOps(),
+    transform.FlattenAtrousConv(),
+    transform.FoldExplicitPadding(),
+    transform.EliminateCommonSubexpr(),
+    transform.FuseOps(),
+    transform.DefuseOps(),
+)
+
+
+@pytest.mark.parametrize(
+    "model", ["bert_tiny", "dqn", "lstm_relay", "mlp", "mlp_dynamic_batch", "resnet18_onnx_small", "squeezenet"]
+)
+def test_models_go_through_the_pipeline(get_model_case: Callable[[str], Any], model: str) -> None:
+    """A model gives what TVM recorded of it behind each step of a whole pipeline."""
+    case = get_model_case(model)
+    mod, arguments = relay_ir.load_json(case.json), case.arguments()
+    for one in PIPELINE:
+        with transform.PassContext(opt_level=4):
+            mod = one(mod)
+        found = tree_leaves(create_executor("debug", mod).evaluate()(*arguments))
+        for value, expected in zip(found, case.expected(), strict=True):
+            np.testing.assert_allclose(value, expected, rtol=5e-4, atol=1e-4, err_msg=one.info.name)
+
+
+def test_spans_say_the_order_of_evaluation(recorded: Any) -> None:
+    """Every node has the span that TVM gave it."""
+    (case,) = [case for case in recorded("passes") if case["passes"] == ["CapturePostDfsIndexInSpans"]]
+    after = transform.CapturePostDfsIndexInSpans()(relay_ir.load_json(case["json"]))
+    expected = relay_ir.load_json(case["after_json"])
+    assert relay_ir.first_difference(comparable(after), comparable(expected)) is None
+    found, wanted = ([getattr(node, "span", None) for node in nodes(mod["main"])] for mod in (after, expected))
+    assert found == wanted
