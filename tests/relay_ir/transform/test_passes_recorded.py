@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recorded_cases import arguments, problem
 from recorded_relay_passes import comparable
 from typed import of_type, present
 
@@ -106,9 +107,10 @@ def cases_of(recorded: Any) -> Iterator[tuple[dict[str, Any], Pass[IRModule]]]:
     """Yield the cases of passes that are built, each with the pass as its test called it."""
     seen: Counter[str] = Counter()
     for case in recorded("passes"):
-        name = case["passes"][0].strip()
-        if len(case["passes"]) == 1 and name in PASSES:
-            yield case, OPTIONS.get((case["id"], seen[case["id"]]), PASSES[name])
+        names = [name.strip() for name in case["passes"]]
+        if PASSES.keys() >= set(names):
+            one = PASSES[names[0]] if len(names) == 1 else transform.Sequential([PASSES[name] for name in names])
+            yield case, OPTIONS.get((case["id"], seen[case["id"]]), one)
             seen[case["id"]] += 1
 
 
@@ -135,7 +137,7 @@ def test_passes_make_what_tvm_makes(recorded: Any) -> None:
         if difference is not None:
             failures.append(f"{case['id']} {case['passes'][0]}: {difference}")
     assert failures == []
-    assert count == 265
+    assert count == 266
 
 
 def drawn(ty: relay_ir.Type, numbers: np.random.Generator) -> Array:
@@ -268,13 +270,25 @@ PIPELINE: tuple[Pass[IRModule], ...] = (
 def test_models_go_through_the_pipeline(get_model_case: Callable[[str], Any], model: str) -> None:
     """A model gives what TVM recorded of it behind each step of a whole pipeline."""
     case = get_model_case(model)
-    mod, arguments = relay_ir.load_json(case.json), case.arguments()
+    mod, given = relay_ir.load_json(case.json), case.arguments()
     for one in PIPELINE:
         with transform.PassContext(opt_level=4):
             mod = one(mod)
-        found = tree_leaves(create_executor("debug", mod).evaluate()(*arguments))
+        found = tree_leaves(create_executor("debug", mod).evaluate()(*given))
         for value, expected in zip(found, case.expected(), strict=True):
             np.testing.assert_allclose(value, expected, rtol=5e-4, atol=1e-4, err_msg=one.info.name)
+
+
+def test_random_programs_go_through_the_pipeline(recorded: Any) -> None:
+    """Every tenth random program gives what TVM recorded of it behind each step."""
+    for case in list(recorded("random"))[::10]:
+        mod = relay_ir.load_json(case["json"])
+        given = arguments(case, mod["main"])
+        for one in PIPELINE:
+            with transform.PassContext(opt_level=4):
+                mod = one(mod)
+            got = create_executor("debug", mod).evaluate()(*given)
+            assert problem(got, case, mod) == "", (case["id"], one.info.name)
 
 
 def test_spans_say_the_order_of_evaluation(recorded: Any) -> None:
