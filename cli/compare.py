@@ -124,7 +124,7 @@ def _of_script(
             expected=expected, tolerance=how.tolerance or found.tolerance(script),
         )  # fmt: skip
     form = " in the form of its floats" * found.in_floats
-    said = [f"{found.script.name} is compared with {source}{form}"]
+    said = [f"{found.script.name} is compared with {files.shown(source)}{form}"]
     if own is None and script.weights:
         if found.summary is not None and found.summary.params is not None:
             said.append(f"the params {found.summary.params!r} are gone, or not as they were converted")

@@ -244,15 +244,24 @@ def output_folder(
     """
     stem = model_stem(model)
     if out is not None and streams.is_output(out):
-        raise Relay2RelaxError(f"--out of {command} is a folder, which standard output is not", kind=files.OPTION)
+        title = f"--out of {command} is a folder, which standard output is not"
+        help = f"{command} writes several files: name a folder for them"
+        raise Relay2RelaxError(Diagnostic(title, help=help, kind=files.OPTION))
     out = Path(f"{stem}_{_FOLDERS[command]}") if out is None else out
     if model in streams.INPUT:
-        sha256 = hashlib.sha256(read_content(model)).hexdigest()
+        sha256 = model_digest(model)
         return OutputFolder(out, Origin(command, f"standard input of SHA-256 {sha256}", sha256), _given(*others), force)
     name = seen_from(model, out)
     with reported(out):
-        sha256 = file_digest(model) if model.is_file() else ""
+        sha256 = model_digest(model)
     return OutputFolder(out, Origin(command, name, sha256), _given(model, *others), force)
+
+
+def model_digest(model: Path) -> str:
+    """Return the SHA-256 of a model's file, or of standard input; "" for what can be read once."""
+    if model in streams.INPUT:
+        return hashlib.sha256(read_content(model)).hexdigest()
+    return file_digest(model) if model.is_file() else ""
 
 
 def seen_from(path: Path, folder: Path) -> str:

@@ -118,8 +118,9 @@ class Converted:
                 said.append(f"{name} was written, and is no file of the folder now")
             elif file_digest(self.folder / name) != written.sha256:
                 said.append(f"{name} was changed since it was written")
-        if model is not None and own is not None and own.origin.sha256 and file_digest(model) != own.origin.sha256:
-            said.append(f"{model.name} is not the file that was converted")
+        converted = own.origin.sha256 if own is not None else ""
+        if model is not None and converted and files.model_digest(model) not in ("", converted):
+            said.append(f"{Path(files.shown(model)).name} is not the file that was converted")
         return tuple(said)
 
     def tolerance(self, script: translator.Script) -> Tolerance | None:

@@ -90,6 +90,17 @@ def test_weights_are_verified_where_that_is_asked(folder: Path) -> None:
     assert shell("$R inspect m.relay --verify", folder).returncode == 2
 
 
+def test_a_script_is_compared_with_standard_input(folder: Path) -> None:
+    shell("$R convert m.relay --no-check", folder)
+    for line in ("cat m.relay | $R compare - m_relax/m.py", "$R compare /dev/stdin m_relax < m.relay"):
+        done = shell(f"{line} --backend numpy", folder)
+        assert done.returncode == 0, done.stderr
+        assert "m.py is compared with <stdin>" in done.stdout
+        assert "is not the file" not in done.stdout
+    done = shell("(cat m.relay; echo) | $R compare - m_relax/m.py --backend numpy", folder)
+    assert "<stdin> is not the file that was converted" in done.stdout
+
+
 def test_standard_input_is_a_model(folder: Path) -> None:
     shown = shell("$R inspect m.relay", folder).stdout
     for line in ("cat m.relay | $R inspect -", "$R inspect /dev/stdin < m.relay", "$R inspect - --out - < m.relay"):
