@@ -120,7 +120,19 @@ def allowed(message: Message, scale: Expr) -> bool:
     return not message.positive or _is_positive(scale)
 
 
+def can_divide(scale: Expr) -> bool:
+    """Whether nothing is known to be zero in ``scale``."""
+    constant = _constant_of(scale)
+    return constant is None or bool(constant.data.all())
+
+
 def _is_positive(expr: Expr) -> bool:
+    constant = _constant_of(expr)
+    return constant is not None and not bool(np.any(np.less(constant.data, 0)))
+
+
+def _constant_of(expr: Expr) -> Constant | None:
+    """Return the constant that ``expr`` is another shape of, None where it is not."""
     while isinstance(expr, Call) and is_call(expr, "expand_dims", "repeat", "reshape", "squeeze", "transpose"):
         expr = expr.args[0]
-    return isinstance(expr, Constant) and not bool(np.any(np.less(expr.data, 0)))
+    return expr if isinstance(expr, Constant) else None

@@ -22,6 +22,7 @@ from relay2relax.relay_ir.transform.scale_axis.axes import (
     allowed,
     as_scale,
     broadcasts,
+    can_divide,
     channels_of,
     matching,
     scaled_weight,
@@ -140,7 +141,7 @@ def _step(
     if is_call(call, *RELUS):
         return replace(given, value=replace(made, args=(given.value,)), plain=made)
     ty = types.tensor(call.args[place])
-    if not is_call(call, *SUMS) or ty is None or len(places) > 1:
+    if not is_call(call, *SUMS) or ty is None or len(places) > 1 or not can_divide(given.scale):
         return None
     other = op.divide(made.args[1 - place], matching(given.scale, ty, given.axes))
     args = (given.value, other) if place == 0 else (other, given.value)

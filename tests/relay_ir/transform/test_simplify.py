@@ -131,3 +131,15 @@ def test_layouts_in_a_row_are_one() -> None:
     mod = relay_ir.parse(HEADER + text)
     after = transform.SimplifyExpr()(mod)
     assert after["main"].body is after["main"].params[0]
+
+
+def test_nothing_is_divided_by_a_scale_of_zeros() -> None:
+    """A sum between a scale and a dense layer would be divided by the scale."""
+    x = Var("x", relay_ir.TensorType((2, 3), "float32"))
+    scaled = relay_ir.op.multiply(x, np.array([2, 0, 1], "float32"))
+    total = relay_ir.op.add(scaled, np.array([1, 2, 3], "float32"))
+    weight = np.arange(6, dtype="float32").reshape(2, 3)
+    mod = IRModule.from_expr(relay_ir.op.nn.dense(total, weight))
+    data = np.ones((2, 3), "float32")
+    found = create_executor("debug", transform.ForwardFoldScaleAxis()(mod)).evaluate()(data)
+    np.testing.assert_allclose(found, (data * [2, 0, 1] + [1, 2, 3]) @ weight.T)
