@@ -15,6 +15,7 @@ from typing import Any, ClassVar, TypeAlias, Union
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.interpolation import SPATIAL, constants, resize_compute, resize_numpy, rounds, spatial_axes
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.places import FAR
@@ -217,6 +218,7 @@ def _record(rank: int, attrs_class: type, form: Callable[[Emit[Any], Any, Any], 
         numpy=numpy,
         compute=compute,
         relax=Expanded(form),
+        layout=layout_rules.resize if rank < 3 else None,
     )
 
 

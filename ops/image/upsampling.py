@@ -12,6 +12,7 @@ from typing import Any
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.image import resize
@@ -184,6 +185,7 @@ def _record(name: str, attrs_class: type, inner: str, doc: str) -> OpDef:
         numpy=numpy,
         compute=compute,
         relax=Expanded(relax),
+        layout=layout_rules.upsampling,
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, is_float, is_unsigned, numpy_dtype, of_array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.conversion import convert_element
 from relay2relax.ops.common.formula import Kit, X, definition, kernel
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, NOT_LOWERED, ONLY_BOOL, OPEN
@@ -113,8 +114,7 @@ def binary_operator(
     spread: Spread | None = Spread.BROADCAST,
     on_bad_values: str = "",
 ) -> OpDef:
-    """Return the record of an operator of two inputs that applies ``function`` to arrays and
-    ``body`` to elements.
+    """Return the record that applies ``function`` to two arrays and ``body`` to two elements.
 
     ``takes`` names the element types that its kernels have, as in TVM; types are inferred for any.
     """
@@ -157,6 +157,7 @@ def binary_operator(
         else None,
         scalars=("lhs", "rhs"),
         on_bad_values=on_bad_values,
+        layout=layout_rules.broadcast,
     )
 
 

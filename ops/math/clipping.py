@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import NO_BOOL
 from relay2relax.ops.common.shapes import any_type, tensor
 from relay2relax.ops.math.elementwise import identity_type
@@ -91,6 +92,7 @@ clip = OpDef(
     compute=clip_compute,
     relax=Expanded(clip_relax),
     script=Script("clip", "x, min, max", positional=("a_min", "a_max"), limits=(NO_BOOL,)),
+    layout=layout_rules.elementwise,
 )
 
 OPS = (clip,)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, is_float, is_int, is_unsigned, numpy_dtype, of_array
-from relay2relax.ops.common import erf
+from relay2relax.ops.common import erf, layout_rules
 from relay2relax.ops.common.conversion import BY_WAY_OF, convert, convert_element
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, X, number
 from relay2relax.ops.common.limits import NO_BOOL, ONLY_BOOL, dtype_of, of_dtype
@@ -121,6 +121,7 @@ def unary(
         compute=compute,
         relax=relax,
         script=(script or Script(name, "x", limits=limits, spread=Spread.ELEMENTS)) if in_relax else None,
+        layout=layout_rules.elementwise,
     )
 
 
@@ -414,6 +415,7 @@ cast_op = OpDef(
     compute=cast_compute,
     relax=Expanded(cast_relax),
     script=Script("astype", "x, dtype"),
+    layout=layout_rules.elementwise,
 )
 
 cast_like = OpDef(
@@ -426,6 +428,7 @@ cast_like = OpDef(
     numpy=cast_like_numpy,
     compute=cast_like_compute,
     relax=Expanded(cast_like_relax),
+    layout=layout_rules.elementwise,
 )
 
 reinterpret = OpDef(
@@ -437,6 +440,7 @@ reinterpret = OpDef(
     infer=reinterpret_type,
     numpy=reinterpret_numpy,
     compute=reinterpret_compute,
+    layout=layout_rules.elementwise,
 )
 
 fixed_point_multiply = OpDef(
@@ -450,6 +454,7 @@ fixed_point_multiply = OpDef(
     numpy=fixed_point_multiply_numpy,
     compute=fixed_point_multiply_compute,
     relax=Expanded(fixed_point_multiply_relax),
+    layout=layout_rules.elementwise,
 )
 
 fixed_point_multiply_per_axis = OpDef(
@@ -461,6 +466,7 @@ fixed_point_multiply_per_axis = OpDef(
     infer=per_axis_type,
     numpy=per_axis_numpy,
     compute=per_axis_compute,
+    layout=layout_rules.per_axis,
 )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import OPEN, is_open, shapes_of
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import ask_equal, broadcast, normal_axis, operand_indices, tensor
@@ -437,6 +438,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=dense_numpy,
         compute=dense_compute,
         relax=Expanded(dense_relax),
+        layout=layout_rules.dense,
     ),
     OpDef(
         relay="nn.matmul",
@@ -449,6 +451,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=matmul_numpy,
         compute=matmul_compute,
         relax=Expanded(matmul_relax),
+        layout=layout_rules.dense,
     ),
     OpDef(
         relay="nn.batch_matmul",

@@ -18,6 +18,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, ONLY_FLOAT_MEANS
 from relay2relax.ops.common.shapes import extent_value, normal_axes, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Bool, OptionalInteger, OptionalIntegerArray
@@ -198,6 +199,7 @@ def reducer(
         numpy=numpy,
         compute=compute,
         relax=relax or reduce_relax(name),
+        layout=layout_rules.reduction,
     )
 
 
@@ -527,6 +529,7 @@ def arg_records(name: str, largest: bool, doc: str) -> tuple[OpDef, OpDef]:
         numpy=numpy,
         compute=compute,
         relax=arg_relax(name, largest),
+        layout=layout_rules.reduction,
     )
     in_relax = OpDef(
         doc=f"{doc} (int64), the first of equal ones.",
@@ -609,6 +612,7 @@ mean = OpDef(
     numpy=mean_numpy,
     compute=mean_compute,
     relax=Expanded(mean_relax),
+    layout=layout_rules.reduction,
 )
 
 variance = OpDef(
@@ -621,6 +625,7 @@ variance = OpDef(
     numpy=variance_numpy,
     compute=variance_compute,
     relax=Expanded(variance_relax),
+    layout=layout_rules.reduction,
 )
 
 _sum_record = reducer("sum", _sum, _sum_element, "The sum; whether any is true on bool.")

@@ -12,6 +12,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, of_array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, X, definition, kernel, number
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, shapes_of, unless_float
 from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axis, tensor
@@ -243,6 +244,7 @@ OPS: tuple[OpDef, ...] = (
         compute=relu_compute,
         relax=SameOp(),
         script=Script("nn.relu", "data", limits=(NO_BOOL,), spread=Spread.ELEMENTS),
+        layout=layout_rules.elementwise,
     ),
     OpDef(
         relay="nn.leaky_relu",
@@ -257,6 +259,7 @@ OPS: tuple[OpDef, ...] = (
         compute=definition(leaky_relu, "leaky_relu"),
         relax=SameOp(),
         script=Script("nn.leakyrelu", "data, alpha=0.01", limits=(_ONLY_FLOATS,)),
+        layout=layout_rules.elementwise,
     ),
     OpDef(
         relay="nn.fast_softmax",
@@ -292,5 +295,6 @@ OPS: tuple[OpDef, ...] = (
                 _OPEN_CHANNELS,
             ),
         ),
+        layout=layout_rules.prelu,
     ),
 )

@@ -16,6 +16,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.math.reduce import ReduceAttrs, extremum_relax
 from relay2relax.ops.nn.pooling import divided, image_of, lowest, pool_layout, quotient, with_extents
@@ -252,6 +253,7 @@ def adaptive_avg_pool(attrs_class: type[AdaptivePoolAttrs]) -> OpDef:
         compute=adaptive_avg_pool_compute,
         relax=Expanded(relax),
         script=Script(name, f"data, output_size=None, layout='NC{attrs_class.spatial}', out_layout=None"),
+        layout=layout_rules.pooling,
     )
     return record
 
@@ -273,6 +275,7 @@ def adaptive_max_pool(attrs_class: type[AdaptivePoolAttrs]) -> OpDef:
         numpy=adaptive_max_pool_numpy,
         compute=adaptive_max_pool_compute,
         relax=Expanded(relax),
+        layout=layout_rules.pooling,
     )
     return record
 

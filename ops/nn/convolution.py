@@ -13,6 +13,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.shapes import check_groups, tensor
 from relay2relax.ops.common.windows import Window, check_positions, pad_array, windows_of
 from relay2relax.ops.nn.convolution_rules import (
@@ -239,6 +240,7 @@ def convolution(attrs_class: type[ConvAttrs], doc: str) -> OpDef:
             "out_dtype=None",
             omit=("channels", "kernel_size"),
         ),
+        layout=layout_rules.convolution,
     )
     return record
 

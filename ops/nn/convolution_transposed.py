@@ -14,6 +14,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import check_groups, tensor
 from relay2relax.ops.common.windows import Window, pad_array, per_axis
@@ -273,6 +274,7 @@ def transposed(attrs_class: type[ConvTransposeAttrs], doc: str) -> OpDef:
             since="0.24" if rank == 3 else OLDEST,
             limits=(_CHANNELS_FIRST,),
         ),
+        layout=layout_rules.convolution if rank > 1 else None,
     )
     return record
 

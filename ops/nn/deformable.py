@@ -16,6 +16,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import check_groups, tensor
 from relay2relax.ops.common.windows import both_sides, check_positions, pad_array, padded
@@ -358,6 +359,7 @@ OPS: tuple[OpDef, ...] = (
         operands=deformable_operands,
         numpy=deformable_numpy,
         compute=deformable_compute,
+        layout=layout_rules.deformable_convolution,
     ),
     OpDef(
         relay="nn.correlation",

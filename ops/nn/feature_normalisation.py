@@ -15,6 +15,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, of_array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import ONLY_FLOAT32_AND_16
 from relay2relax.ops.common.narrow_floats import in_single
 from relay2relax.ops.common.shapes import (
@@ -477,6 +478,7 @@ def _relay_record(name: str, attrs: type, relax: Expand, doc: str, relation: str
         numpy=feature_norm_numpy,
         compute=feature_norm_compute,
         relax=Expanded(relax),
+        layout=layout_rules.normalisation if name == "instance_norm" else None,
     )
 
 
@@ -531,6 +533,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=l2_normalize_numpy,
         compute=l2_normalize_compute,
         relax=Expanded(l2_normalize_relax),
+        layout=layout_rules.l2_normalize,
     ),
     OpDef(
         script=Script("nn.rms_norm", "data, weight, axes=-1, epsilon=1e-05", limits=(ONLY_FLOAT32_AND_16,)),

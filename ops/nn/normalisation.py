@@ -16,6 +16,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, of_array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import ONLY_FLOAT32_AND_16, of_dtype
 from relay2relax.ops.common.shapes import floating, normal_axes, normal_axis, tensor
 from relay2relax.ops.registry.attributes import Bool, Double, Int, IntegerArray
@@ -394,6 +395,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=batch_norm_numpy,
         compute=batch_norm_compute,
         relax=Expanded(batch_norm_relax),
+        layout=layout_rules.batch_norm,
     ),
     OpDef(
         script=Script(
@@ -421,6 +423,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=layer_norm_numpy,
         compute=layer_norm_compute,
         relax=Expanded(layer_norm_relax),
+        layout=layout_rules.normalisation,
     ),
     OpDef(
         script=Script(
@@ -446,6 +449,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=dropout_numpy,
         compute=dropout_compute,
         relax=Expanded(dropout_relax),
+        layout=layout_rules.elementwise,
     ),
     OpDef(
         script=Script("nn.dropout", "data, rate=0.5"),

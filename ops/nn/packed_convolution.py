@@ -16,6 +16,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype, of_array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import check_positions, integers
@@ -111,6 +112,7 @@ def packed(name: str, doc: str, unpack: Callable[[Conv2DAttrs, int, Sequence[int
         infer=packed_type,
         numpy=numpy,
         compute=compute,
+        layout=layout_rules.convolution,
     )
 
 
@@ -283,6 +285,7 @@ dense_pack = OpDef(
     compute=dense_pack_compute,
     relax=Expanded(dense_pack_relax),
     declares_attrs=False,
+    layout=layout_rules.dense_pack,
 )
 
 OPS: tuple[OpDef, ...] = (

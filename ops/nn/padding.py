@@ -15,6 +15,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, is_int
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.places import FAR
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import integers, pad_array, padded
@@ -329,6 +330,7 @@ pad = OpDef(
     numpy=pad_numpy,
     compute=pad_compute,
     relax=Expanded(pad_relax),
+    layout=layout_rules.pad,
 )
 
 # The widths as an input

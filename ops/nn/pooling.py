@@ -16,6 +16,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, is_float, of_array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import (
@@ -449,6 +450,7 @@ def global_pool(name: str, reduction: str, form: Expanded, doc: str) -> OpDef:
         numpy=numpy,
         compute=compute,
         relax=Expanded(relax),
+        layout=layout_rules.pooling,
     )
 
 
@@ -470,6 +472,7 @@ def max_pool(attrs_class: type[MaxPoolAttrs]) -> OpDef:
         numpy=max_pool_numpy,
         compute=max_pool_compute,
         relax=Expanded(relax),
+        layout=layout_rules.pooling,
     )
     return record
 
@@ -492,6 +495,7 @@ def avg_pool(attrs_class: type[AvgPoolAttrs]) -> OpDef:
         numpy=avg_pool_numpy,
         compute=avg_pool_compute,
         relax=Expanded(relax),
+        layout=layout_rules.pooling,
     )
     return record
 

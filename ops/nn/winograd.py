@@ -22,6 +22,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, check_positions, integers, pad_array, windows_of
 from relay2relax.ops.nn.convolution_rules import ConvCall, extents_in, read_call
@@ -400,6 +401,7 @@ def _convolution(rank: int, attrs_class: type) -> OpDef:
         infer=winograd_type,
         numpy=winograd_numpy,
         compute=winograd_compute,
+        layout=layout_rules.convolution,
     )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.conversion import convert
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import check_scalar, tensor
@@ -408,6 +409,7 @@ requantize = OpDef(
     numpy=requantize_numpy,
     compute=requantize_compute,
     relax=Expanded(requantize_relax),
+    layout=layout_rules.requantize,
 )
 
 
@@ -421,6 +423,7 @@ concatenate = OpDef(
     numpy=concatenate_qnn_numpy,
     compute=concatenate_qnn_compute,
     relax=Expanded(concatenate_qnn_relax),
+    layout=layout_rules.qnn_concatenate,
 )
 
 OPS = (quantize, dequantize, requantize, concatenate)

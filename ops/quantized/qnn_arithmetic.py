@@ -12,6 +12,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import check_scalar, operand_indices, tensor
 from relay2relax.ops.math.broadcast import arithmetic_type
@@ -265,6 +266,7 @@ def _sum(name: str, doc: str) -> OpDef:
         numpy=_sum_numpy(name),
         compute=_sum_compute(name),
         relax=Expanded(_sum_relax(name)),
+        layout=layout_rules.with_parameters(layout_rules.broadcast, 6),
     )
 
 
@@ -283,6 +285,7 @@ mul = OpDef(
     numpy=mul_numpy,
     compute=mul_compute,
     relax=Expanded(mul_relax),
+    layout=layout_rules.with_parameters(layout_rules.broadcast, 6),
 )
 
 OPS = (*SUMS.values(), mul)

@@ -17,6 +17,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, RelaxValues
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.ops.common.shapes import check_scalar, tensor
@@ -102,6 +103,14 @@ def _exactly(record: OpDef, attrs: Any, x: Array, w: Array) -> Array:
     return np.asarray(found).astype(np.int64).astype(numpy_dtype(attrs.out_dtype))
 
 
+# How the products follow in layout, as the float ones do.
+_LAYOUTS = {
+    "qnn.conv2d": layout_rules.with_parameters(layout_rules.convolution, 4),
+    "qnn.conv2d_transpose": layout_rules.with_parameters(layout_rules.convolution, 4),
+    "qnn.dense": layout_rules.with_parameters(layout_rules.dense, 4, layout_rules.layout_named("N")),
+}
+
+
 def _product_record(name: str, product: _Product, attrs_class: type, doc: str, source: str) -> OpDef:
     """Return the record of a quantised product."""
 
@@ -152,6 +161,7 @@ def _product_record(name: str, product: _Product, attrs_class: type, doc: str, s
         numpy=numpy,
         compute=compute,
         relax=Expanded(expand),
+        layout=_LAYOUTS.get(name),
     )
 
 
@@ -342,6 +352,7 @@ avg_pool2d = OpDef(
     numpy=avg_pool2d_numpy,
     compute=avg_pool2d_compute,
     relax=Expanded(avg_pool2d_relax),
+    layout=layout_rules.with_parameters(layout_rules.pooling, 4),
 )
 
 OPS = (
@@ -379,6 +390,7 @@ OPS = (
         infer=dense_pack_type,
         numpy=dense_pack_numpy,
         compute=dense_pack_compute,
+        layout=layout_rules.with_parameters(layout_rules.dense_pack, 4, layout_rules.layout_named("N")),
     ),
     avg_pool2d,
 )

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from relay2relax.core.dtype import Array, Numbers
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, RelaxValues, X
 from relay2relax.ops.common.shapes import check_scalar, tensor
 from relay2relax.ops.quantized.arithmetic import channel_axis, limits, one_of, rounded, spread
@@ -188,5 +189,6 @@ OPS = (
         numpy=annotated_numpy,
         compute=annotated_compute,
         relax=Expanded(annotated_relax),
+        layout=layout_rules.simulated_quantize,
     ),
 )

@@ -212,6 +212,8 @@ class OpDef(Generic[A]):
         where too little is known.
     ``declares_attrs``  False where Relay's operator carries ``attrs`` without declaring them
         (``unique``, ``cumsum``): its text then refers to them as ``meta[relay.attrs.…][i]``.
+    ``layout``  how the operator follows where its inputs change their layouts, as
+        ``ops/common/layout_rules.py`` says; None where it cannot.
     """
 
     doc: str
@@ -236,6 +238,7 @@ class OpDef(Generic[A]):
     passes_through: bool = False
     builtin: str = ""
     scalars: tuple[str, ...] = ()
+    layout: Callable[..., Any] | None = None
 
     @property
     def name(self) -> str:

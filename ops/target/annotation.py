@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import NOT_LOWERED
 from relay2relax.ops.math.elementwise import CastAttrs, cast_compute, cast_numpy, cast_type
 from relay2relax.ops.registry.attributes import Bool, DType, EnvFunc, InlineString, Int, NoAttrs, VirtualDevice
@@ -116,6 +117,7 @@ def annotation(
         relax=Expanded(same_relax),
         declares_attrs=declares,
         passes_through=True,
+        layout=layout_rules.elementwise,
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, is_int
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import dtype_of
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import check_float, normal_axes, normal_axis, tensor
@@ -429,6 +430,7 @@ strided_slice = OpDef(
     numpy=strided_slice_numpy,
     compute=strided_slice_compute,
     relax=Expanded(strided_slice_relax),
+    layout=layout_rules.strided_slice,
 )
 
 relax_strided_slice = OpDef(
@@ -453,6 +455,7 @@ slice_like = OpDef(
     numpy=slice_like_numpy,
     compute=lambda attrs, out, data, shape_like: moved(out, data, lambda *i: i, "slice_like"),
     relax=Expanded(slice_like_relax),
+    layout=layout_rules.slice_like,
 )
 
 OPS = (take, relax_take, strided_slice, relax_strided_slice, slice_like)

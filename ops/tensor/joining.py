@@ -16,6 +16,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.shapes import normal_axis, tensor, tensors
 from relay2relax.ops.registry.attributes import (
     Int,
@@ -371,6 +372,7 @@ concatenate = OpDef(
     compute=concatenate_compute,
     relax=SameOp(),
     script=Script("concat", "tensors, axis=0"),
+    layout=layout_rules.concatenate,
 )
 
 stack = OpDef(
@@ -398,6 +400,7 @@ split = OpDef(
     numpy=split_numpy,
     compute=split_compute,
     relax=Expanded(split_relax),
+    layout=layout_rules.split,
 )
 
 _ONE_PART = Limit("apache-tvm makes of one part no tuple", lambda attrs, types: attrs.indices_or_sections in (1, ()))

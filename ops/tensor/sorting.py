@@ -16,6 +16,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import unless_dtype
 from relay2relax.ops.common.order import before, order_compute, order_numpy, sort_keys
 from relay2relax.ops.common.shapes import normal_axis, tensor
@@ -405,6 +406,7 @@ topk = OpDef(
     numpy=topk_numpy,
     compute=topk_compute,
     relax=Expanded(topk_relax),
+    layout=layout_rules.topk,
 )
 
 dyn_topk = OpDef(

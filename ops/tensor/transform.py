@@ -16,6 +16,7 @@ import numpy as np
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import OPEN
 from relay2relax.ops.common.reshape_rules import new_shape, reshaped_index
 from relay2relax.ops.common.shapes import (
@@ -489,6 +490,7 @@ transpose = OpDef(
     compute=transpose_compute,
     relax=SameOp(),
     script=Script("permute_dims", "x, axes=None", spread=Spread.PERMUTATION),
+    layout=layout_rules.transpose,
 )
 
 squeeze = OpDef(
@@ -502,6 +504,7 @@ squeeze = OpDef(
     numpy=squeeze_numpy,
     compute=squeeze_compute,
     relax=Expanded(lambda e, attrs, data: e.call("squeeze", data, axis=attrs.axis)),
+    layout=layout_rules.squeeze,
 )
 
 expand_dims = OpDef(

@@ -15,6 +15,7 @@ from relay2relax.core.arithmetic import converted
 from relay2relax.core.dtype import Array, Numbers, of_array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.places import FAR, bounded
 from relay2relax.ops.common.shapes import tensor
@@ -455,6 +456,7 @@ roi_align = OpDef(
     numpy=align_numpy,
     compute=align_compute,
     relax=Expanded(align_relax),
+    layout=layout_rules.regions_of_interest,
 )
 
 relax_roi_align = OpDef(
@@ -489,6 +491,7 @@ roi_pool = OpDef(
         "R.vision.roi_pool rounds negative halves of coordinates up, and does not allow for rounding at the borders "
         "of bins"
     ),
+    layout=layout_rules.regions_of_interest,
 )
 
 relax_roi_pool = OpDef(

@@ -43,6 +43,16 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "inline_globals": ["Inline"],
         "lambda_lift": ["LambdaLift"],
         "let_forms": ["ToANormalForm", "ToBasicBlockNormalForm"],
+        "layout.alter_op_layout": ["AlterOpLayout"],
+        "layout.convert_layout": ["ConvertLayout", "LayoutConfig"],
+        "layout.legalize": ["Legalize"],
+        "layout.op_attrs": [
+            "TempOpAttr",
+            "register_alter_op_layout",
+            "register_convert_op_layout",
+            "register_legalize",
+            "register_op_attr",
+        ],
         "partition_graph": ["PartitionGraph"],
         "plan_devices": ["PlanDevices"],
         "post_dfs_spans": ["CapturePostDfsIndexInSpans"],
@@ -85,6 +95,16 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.inline import InlineLocalFunctions
     from relay2relax.relay_ir.transform.inline_globals import Inline
     from relay2relax.relay_ir.transform.lambda_lift import LambdaLift
+    from relay2relax.relay_ir.transform.layout.alter_op_layout import AlterOpLayout
+    from relay2relax.relay_ir.transform.layout.convert_layout import ConvertLayout, LayoutConfig
+    from relay2relax.relay_ir.transform.layout.legalize import Legalize
+    from relay2relax.relay_ir.transform.layout.op_attrs import (
+        TempOpAttr,
+        register_alter_op_layout,
+        register_convert_op_layout,
+        register_legalize,
+        register_op_attr,
+    )
     from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
     from relay2relax.relay_ir.transform.partition_graph import PartitionGraph
     from relay2relax.relay_ir.transform.plan_devices import PlanDevices
@@ -111,6 +131,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.training.first_order_gradient import FirstOrderGradient
 
 __all__ = [
+    "AlterOpLayout",
     "BackwardFoldScaleAxis",
     "CanonicalizeCast",
     "CanonicalizeOps",
@@ -118,6 +139,7 @@ __all__ = [
     "CombineParallelBatchMatmul",
     "CombineParallelConv2D",
     "CombineParallelDense",
+    "ConvertLayout",
     "DeadCodeElimination",
     "DefuseOps",
     "DivToMul",
@@ -138,6 +160,8 @@ __all__ = [
     "Inline",
     "InlineLocalFunctions",
     "LambdaLift",
+    "LayoutConfig",
+    "Legalize",
     "ModulePass",
     "PartitionGraph",
     "Pass",
@@ -154,6 +178,7 @@ __all__ = [
     "SimplifyFCTranspose",
     "SimplifyInference",
     "SplitArgs",
+    "TempOpAttr",
     "TensorAffineType",
     "ToANormalForm",
     "ToBasicBlockNormalForm",
@@ -161,7 +186,11 @@ __all__ = [
     "TupleAffineType",
     "function_pass",
     "module_pass",
+    "register_alter_op_layout",
+    "register_convert_op_layout",
     "register_fake_quantization_to_integer",
+    "register_legalize",
+    "register_op_attr",
     "register_optional_fake_quantization_to_integer",
     "search_fc_transpose",
 ]
