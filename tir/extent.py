@@ -14,16 +14,23 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import reduce
 from typing import TypeAlias, Union
 
+from relay2relax.core.errors import LimitError, mistake
+from relay2relax.core.errors.table import limits
 from relay2relax.core.limits import active, check
 from relay2relax.tir.arith.simplify import EXTENTS, prove, simplify
-from relay2relax.tir.arith.sums import flattened
-from relay2relax.tir.ir.expr import AnyExtent, Binary, BinaryOp, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.arith.sums import chain, flattened
+from relay2relax.tir.ir.expr import AnyExtent, Binary, BinaryOp, IntImm, PrimExpr, Var, binary, children
 
 Extent: TypeAlias = Union[int, PrimExpr]
 Shape: TypeAlias = tuple[Extent, ...]
 ANY = AnyExtent()
+
+# No expression of an extent has more variables and numbers. A program of a few lines can square an
+# extent again and again, and each step has twice as many.
+MOST_PARTS = 1024
 
 
 def is_any(extent: Extent) -> bool:
@@ -55,7 +62,8 @@ def as_prim(extent: Extent) -> PrimExpr:
 def canonical(expr: Extent) -> Extent:
     """Return ``expr`` in canonical form; a constant becomes a plain int.
 
-    Raises LimitError where the limits around this place are reached.
+    Raises LimitError where the limits around this place are reached, or the expression is longer
+    than any extent may be.
     """
     if isinstance(expr, int):
         return expr
@@ -63,7 +71,22 @@ def canonical(expr: Extent) -> Extent:
         return ANY
     check()
     simple = simplify(expr, EXTENTS)
-    return simple.value if isinstance(simple, IntImm) else simple
+    if isinstance(simple, IntImm):
+        return simple.value
+    if is_long(simple):
+        raise LimitError(mistake(limits.EXPRESSION, most=MOST_PARTS))
+    return simple
+
+
+def is_long(expr: PrimExpr) -> bool:
+    """Whether ``expr`` has more parts than an extent may have; takes no longer than that many."""
+    left = MOST_PARTS
+    pending = [expr]
+    while pending and left >= 0:
+        parts = children(pending.pop())
+        pending += parts
+        left -= not parts
+    return left < 0
 
 
 _ON_NUMBERS: dict[str, Callable[[int, int], int]] = {
@@ -133,18 +156,29 @@ def maximum(a: Extent, b: Extent) -> Extent:
 
 def product(extents: Iterable[Extent]) -> Extent:
     """Return the product of ``extents`` (1 when there are none)."""
-    result: Extent = 1
-    for extent in extents:
-        result = mul(result, extent)
-    return result
+    return _joined("*", extents, 1)
 
 
 def total(extents: Iterable[Extent]) -> Extent:
     """Return the sum of ``extents`` (0 when there are none)."""
-    result: Extent = 0
+    return _joined("+", extents, 0)
+
+
+def _joined(op: BinaryOp, extents: Iterable[Extent], neutral: int) -> Extent:
+    """Return ``extents`` joined by ``op``; symbolic ones become canonical together."""
+    known: Extent = neutral
+    symbolic: list[PrimExpr] = []
     for extent in extents:
-        result = add(result, extent)
-    return result
+        if static(extent) is None and not isinstance(extent, int):
+            symbolic.append(extent)
+        else:
+            known = _apply(op, known, extent)
+    if any(map(is_any, symbolic)):
+        return ANY
+    if len({one.dtype for one in symbolic}) == 1:
+        return _apply(op, known, chain(op, symbolic))
+    # Others are converted where they meet.
+    return reduce(lambda a, b: _apply(op, a, b), symbolic, known)
 
 
 def is_symbolic(extent: Extent) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import ExecutionError, Relay2RelaxError
 from relay2relax.ops.registry.evaluate import with_values
 from relay2relax.ops.registry.lower import Origin
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
@@ -34,6 +34,7 @@ from relay2relax.relax_ir.ir.expr import Var as RelaxVar
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo, TupleStructInfo
 from relay2relax.relax_ir.ir.visit import bindings
 from relay2relax.relax_ir.transform.rewriting.mutator import Mutator
+from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.arith.simplify import prove
 from relay2relax.tir.extent import Extent, Shape, asked, equal
 from relay2relax.tir.ir.expr import PrimExpr, Var
@@ -42,6 +43,7 @@ from relay2relax.tir.ir.stmt import PrimFunc
 # Values that no rule likes, and small ones, in which a window has no place: what fits for these
 # fits for all.
 _SMALL = (0, 1, 2)
+_LARGE = 2**40  # no rule is asked, for it may count so far
 _UNLIKELY = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41)
 
 
@@ -151,7 +153,17 @@ def _asked(origin: Origin) -> list[PrimExpr]:
     unlikely = {var: _UNLIKELY[n % len(_UNLIKELY)] + n // len(_UNLIKELY) * 60 for n, var in enumerate(variables)}
     samples = [unlikely, *(dict.fromkeys(variables, size) for size in _SMALL)]
     samples += [{var: int(var is not empty) for var in variables} for empty in variables]
-    return conditions if any(_refuses(origin, values) for values in samples) else []
+    large = dict.fromkeys(variables, _LARGE)
+    asks = any(_refuses(origin, values) for values in samples) or not all(_holds(one, large) for one in conditions)
+    return conditions if asks else []
+
+
+def _holds(condition: PrimExpr, values: Mapping[Var, int]) -> bool:
+    """Whether a condition holds of extents; one that divides by 0 does not."""
+    try:
+        return bool(integer(condition, values))
+    except ExecutionError:
+        return False
 
 
 def _refuses(origin: Origin, values: Mapping[Var, int]) -> bool:

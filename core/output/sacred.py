@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
@@ -22,23 +23,31 @@ def refuse(problems: Iterable[Diagnostic]) -> None:
 def is_read(path: Path, reads: Iterable[Path], shown: Path) -> Diagnostic | None:
     """Return what is wrong where ``path`` is one of the files that are read, under any name;
     ``shown`` is what it is called.
+
+    Raises OSError where it cannot be known: the file, or one that is read, cannot be looked at.
     """
-    try:
-        target = os.stat(path)
-    except OSError:
-        return None
+    target = _looked_at(path)
     # Writing to a terminal or a pipe takes nothing from who reads there.
-    if not stat.S_ISREG(target.st_mode):
+    if target is None or not stat.S_ISREG(target.st_mode):
         return None
     for read in reads:
-        try:
-            found = os.stat(read)
-        except OSError:
-            continue
-        if os.path.samestat(found, target):
+        found = _looked_at(read)
+        if found is not None and os.path.samestat(found, target):
             lost = mistake(files.OVERWRITE, path=shown, why="it is read")
             return replace(lost, help="write somewhere else, with --out", file=str(shown))
     return None
+
+
+def _looked_at(path: Path) -> os.stat_result | None:
+    """Return what stands at the end of ``path``, None where nothing does."""
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:  # links that lead to themselves
+            return None
+        raise
 
 
 def foreign(paths: Sequence[Path], why: str) -> Diagnostic:

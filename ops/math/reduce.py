@@ -26,7 +26,7 @@ from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Same
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
-from relay2relax.tir.extent import Shape, as_prim, ask, is_symbolic, product, static, sub
+from relay2relax.tir.extent import Extent, Shape, as_prim, ask, is_any, is_symbolic, product, static, sub
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select, binary, cast, const, logical_and
 from relay2relax.tir.ir.intrinsics import max_value, min_value
 
@@ -120,6 +120,9 @@ def reduce_type(attrs: ReduceAttrs | RelaxReduceAttrs, data: Type) -> Type:
 
 
 E = TypeVar("E", bound=PrimExpr)
+
+# Extents are int64.
+_MOST_ELEMENTS = 2**63 - 1
 
 
 def reduced_element(
@@ -289,16 +292,35 @@ def _min(data: Array, axes: tuple[int, ...], keepdims: bool) -> Numbers:
 # Mean
 
 
+def _largest(dtype: str) -> int:
+    """Return the largest number of elements that a mean of ``dtype`` can be divided by."""
+    largest = max_value(dtype)
+    return min(largest.value, _MOST_ELEMENTS) if isinstance(largest, IntImm) else _MOST_ELEMENTS
+
+
+def _may_exceed(count: Extent, dtype: str) -> bool:
+    """Whether integers of ``dtype`` may not reach to ``count``, which only a run tells."""
+    return static(count) is None and _largest(dtype) < _MOST_ELEMENTS
+
+
 def _counted(count: int, dtype: str) -> int:
     """Return the divisor ``count``; raises OpError where integers of ``dtype`` do not reach so far,
     as in TVM.
     """
-    largest = max_value(dtype)
-    if isinstance(largest, IntImm) and count > largest.value:
+    if count > _largest(dtype):
         raise OpError(
             f"the mean of {count} elements needs that number, which {dtype} cannot hold", 0, kind=operators.SHAPE
         )
     return count
+
+
+def mean_type(attrs: ReduceAttrs | RelaxReduceAttrs, data: Type) -> Type:
+    """Return the type of the mean; of open extents it asks that the dtype holds their number."""
+    found, result = tensor(data), reduce_type(attrs, data)
+    count = product(found.shape[axis] for axis in reduced_axes(attrs, found.rank))
+    if _may_exceed(count, found.dtype) and not is_any(count):
+        ask(binary("<=", as_prim(count), as_prim(_largest(found.dtype))))
+    return result
 
 
 def mean_numpy(attrs: ReduceAttrs | RelaxReduceAttrs, data: Numbers) -> Array:
@@ -346,6 +368,8 @@ def mean_relax(e: Emit[V], attrs: ReduceAttrs, data: V) -> V:
         return e.call("astype", e.call("mean", wide, axis=axes, keepdims=attrs.keepdims), dtype=found.dtype)
     if is_float(found.dtype):
         return e.call("mean", data, axis=axes, keepdims=attrs.keepdims)
+    if _may_exceed(count, found.dtype):
+        return e.as_tir(mean, attrs, (data,), f"the number of elements may be more than {found.dtype} holds")
     total = e.call("sum", data, axis=axes, keepdims=attrs.keepdims)
     return e.call("divide", total, extent_value(e, count, found.dtype))
 
@@ -608,7 +632,7 @@ mean = OpDef(
     source=SOURCE,
     inputs=("data",),
     attrs=ReduceAttrs,
-    infer=reduce_type,
+    infer=mean_type,
     numpy=mean_numpy,
     compute=mean_compute,
     relax=Expanded(mean_relax),

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, is_int, numpy_dtype
+from relay2relax.core.dtype import Array, is_int, numpy_dtype, of_array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.places import FAR
-from relay2relax.ops.common.shapes import no_new_axis, tensor
+from relay2relax.ops.common.shapes import ask_at_least, no_new_axis, tensor
 from relay2relax.ops.registry.attributes import Bool, Double, DType, Int, Integer
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
@@ -295,6 +295,7 @@ def matrix_set_diag_type(attrs: MatrixSetDiagAttrs, data: Type, diagonal: Type) 
     rows, columns = found.shape[-2:]
     for extent, k in ((rows, -attrs.k1), (columns, attrs.k2)):
         size = static(extent)
+        ask_at_least(extent, k + 1)
         if size is not None and size <= k:
             raise OpError(
                 f"diagonals {attrs.k1} to {attrs.k2} lie outside of matrices of {show((rows, columns))}",
@@ -333,7 +334,11 @@ def matrix_set_diag_relay_type(attrs: MatrixSetDiagAttrs, data: Type, diagonal: 
 
 
 def matrix_set_diag_numpy(attrs: MatrixSetDiagAttrs, data: Array, diagonal: Array) -> Array:
-    """Return the matrices with the elements of the diagonals replaced."""
+    """Return the matrices with the elements of the diagonals replaced.
+
+    Raises OpError where the diagonals do not fit them: what lies outside is no element to take.
+    """
+    matrix_set_diag_type(attrs, *(TensorType(one.shape, of_array(one)) for one in (data, diagonal)))
     result = np.array(data)
     rows, columns = data.shape[-2:]
     for k in range(attrs.k1, attrs.k2 + 1):

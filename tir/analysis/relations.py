@@ -19,7 +19,7 @@ from relay2relax.tir.arith.algebra import Algebra, Limit
 from relay2relax.tir.arith.evaluate import is_computed
 from relay2relax.tir.arith.linear import Claim, Search
 from relay2relax.tir.arith.numbers import is_inside_by_numbers
-from relay2relax.tir.arith.simplify import constant_difference, prove, simplify
+from relay2relax.tir.arith.simplify import prove, simplify
 from relay2relax.tir.ir.expr import (
     Binary,
     BinaryOp,
@@ -223,14 +223,14 @@ class _Relations:
         """Let ``condition`` hold, or not, within; what is read from memory may change."""
         place = None if condition is None else self.place(condition)
         known = place is not None and not any(isinstance(one, BufferLoad) for one in subexpressions(place))
+        before = len(self.claims)
         if known and place is not None:
-            self.claims.append((place, holds))
+            self.claims += _parts(place, holds)
         by_data = place is not None and not known
         self.perhaps += by_data
         yield
         self.perhaps -= by_data
-        if known:
-            self.claims.pop()
+        del self.claims[before:]
 
     # Expressions.
 
@@ -317,22 +317,21 @@ class _Relations:
         low, high = reach.of(simplify(index, self.bounds))
         first, last = reach.of(index)
         low, high = first if low is None else low, last if high is None else high
+        loops = self.loops_of(index)
         for condition, holds in self.claims:
-            if not isinstance(condition, Binary) or condition.op not in _OPPOSITE:
-                continue
-            op = condition.op if holds else _OPPOSITE[condition.op]
-            for a, b, order in ((condition.a, condition.b, op), (condition.b, condition.a, _turned(op))):
-                if a.dtype != index.dtype or (gap := constant_difference(index, a, self.bounds)) is None:
-                    continue
-                first, last = reach.of(b)
-                shift = gap - 1 if order == "<" else gap + 1 if order == ">" else gap
-                if order in ("<", "<=", "==") and last is not None:
-                    limit = binary("+", last, shift)
-                    high = limit if high is None else binary("min", high, limit)
-                if order in (">", ">=", "==") and first is not None:
-                    limit = binary("+", first, shift)
-                    low = limit if low is None else binary("max", low, limit)
+            for gap in _gaps(condition, holds, index.dtype):
+                # Of a gap that is not negative, index - gap <= index <= index + gap.
+                above = simplify(binary("+", index, gap), self.bounds)
+                if not loops <= self.loops_of(above) and (last := reach.of(above)[1]) is not None:
+                    high = last if high is None else binary("min", high, last)
+                below = simplify(binary("-", index, gap), self.bounds)
+                if not loops <= self.loops_of(below) and (first := reach.of(below)[0]) is not None:
+                    low = first if low is None else binary("max", low, first)
         return low, high
+
+    def loops_of(self, expr: PrimExpr) -> set[Var]:
+        """Return the loops that decide ``expr``."""
+        return {one for one in subexpressions(expr) if isinstance(one, Var) and one in self.domains}
 
     def is_of_data(self, expr: PrimExpr) -> bool:
         """Whether more than extents, scalars and loops over these decide ``expr``."""
@@ -386,9 +385,38 @@ def _is_choice(expr: PrimExpr) -> bool:
     return isinstance(expr, Select) or (isinstance(expr, Call) and expr.name == "if_then_else")
 
 
-def _turned(op: BinaryOp) -> BinaryOp:
-    turned: dict[str, BinaryOp] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-    return turned.get(op, op)
+def _gaps(condition: PrimExpr, holds: bool, dtype: str) -> list[PrimExpr]:
+    """Return what is not negative where the comparison of ``dtype`` holds, or not."""
+    if not isinstance(condition, Binary) or condition.op not in _OPPOSITE or condition.a.dtype != dtype:
+        return []
+    more, less = binary("-", condition.a, condition.b), binary("-", condition.b, condition.a)
+    match condition.op if holds else _OPPOSITE[condition.op]:
+        case "<":
+            return [binary("-", less, 1)]
+        case "<=":
+            return [less]
+        case ">":
+            return [binary("-", more, 1)]
+        case ">=":
+            return [more]
+        case "==":
+            return [less, more]
+    return []
+
+
+def _parts(condition: PrimExpr, holds: bool) -> list[Claim]:
+    """Return the conditions that all have to hold, or not, where ``condition`` does."""
+    found: list[Claim] = []
+    pending = [(condition, holds)]
+    while pending:
+        match pending.pop():
+            case (Binary("and", a, b), True) | (Binary("or", a, b), False) as both:
+                pending += [(b, both[1]), (a, both[1])]
+            case Not(inner), held:
+                pending.append((inner, not held))
+            case one:
+                found.append(one)
+    return found
 
 
 def _negated(condition: PrimExpr) -> PrimExpr:

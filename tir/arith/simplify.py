@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from relay2relax.tir.arith.algebra import Algebra, Bounds, Limit
 from relay2relax.tir.arith.linear import Search, decided
-from relay2relax.tir.arith.sums import Sum, affine, build, is_constant
+from relay2relax.tir.arith.sums import Sum, affine, build, is_constant, monomial
 from relay2relax.tir.ir.expr import AnyExtent, Binary, FloatImm, IntImm, PrimExpr, Var, binary, children, convert
 
 __all__ = [
@@ -62,7 +62,8 @@ def simplify(expr: PrimExpr, bounds: Bounds | None = None) -> PrimExpr:
         return expr
     if isinstance(expr, Binary) and expr.op in ("+", "-", "*") and (bounds is None or bounds is EXTENTS):
         # Most expressions are places of elements, which need no algebra.
-        terms = affine(expr)
+        terms = monomial(expr) if expr.op == "*" else None
+        terms = affine(expr) if terms is None else terms
         if terms is not None and expr.dtype in ("int64", "int32"):
             return build(terms, expr.dtype)
     return Algebra(bounds).simplify(expr)

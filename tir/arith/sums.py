@@ -8,6 +8,7 @@ where objects lie in memory.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
@@ -33,7 +34,7 @@ Sum: TypeAlias = dict[Term, int]
 # An expression with more operands than this is built as a tree.
 _LONGEST_CHAIN = 32
 # A sum of more variables and numbers is not read at a glance.
-_MOST_LEAVES = 64
+_MOST_LEAVES = 1024
 
 
 def sort_key(expr: PrimExpr) -> tuple[Any, ...]:
@@ -128,9 +129,35 @@ def atom_sum(expr: PrimExpr) -> Sum:
     return {(expr,): 1}
 
 
+def monomial(expr: PrimExpr) -> Sum | None:
+    """Return the product of the variables and numbers that are multiplied in ``expr``, None where
+    there is something else.
+
+    A variable whose value data decide is something else.
+    """
+    count = 1
+    variables: list[Var] = []
+    for one in flattened("*", expr):
+        if isinstance(one, IntImm):
+            count *= one.value
+        elif type(one) is Var:
+            variables.append(one)
+        else:
+            return None
+    return {tuple(sorted(variables, key=sort_key)): count} if count else {}
+
+
 def product(a: Term, b: Term) -> Term:
     """Return the product of two products."""
-    return tuple(sorted(a + b, key=sort_key)) if a and b else a or b
+    if not a or not b:
+        return a or b
+    if len(b) == 1:
+        place = bisect_right(a, sort_key(b[0]), key=sort_key)
+        return (*a[:place], *b, *a[place:])
+    if len(a) == 1:
+        place = bisect_left(b, sort_key(a[0]), key=sort_key)
+        return (*b[:place], *a, *b[place:])
+    return tuple(sorted(a + b, key=sort_key))
 
 
 def without(term: Term, part: Term) -> Term | None:
@@ -240,9 +267,7 @@ def build(terms: Sum, dtype: str) -> PrimExpr:
         result, constant = IntImm(constant, dtype), 0
     for term in order:
         count = terms[term]
-        part = term[0]
-        for atom in term[1:]:
-            part = Binary("*", part, atom)
+        part = chain("*", term)
         size = count if result is None else abs(count)
         if size != 1:
             part = Binary("*", part, IntImm(size, dtype))

@@ -123,3 +123,29 @@ NO_MEMORY = ErrorKind(
     help="give the program smaller inputs, or run it where there is more memory",
     exit=ExitCode.LIMIT,
 )
+EXPRESSION = ErrorKind(
+    "R2R-0835",
+    "the expression of an extent is too long",
+    """Extents are computed of others, as `n * n + 1` or `n // 2`. The expression of one has at most
+    1024 variables and numbers, far more than models need. A program that squares an extent at every
+    step has twice as many after each.""",
+    """
+    from relay2relax.tir import extent
+    from relay2relax.tir.ir.expr import Var
+
+    size = Var("n", "int64")
+    for _ in range(20):
+        size = extent.add(extent.mul(size, size), 1)
+    """,
+    """
+    from relay2relax.tir import extent
+    from relay2relax.tir.ir.expr import Var
+
+    size = Var("n", "int64")
+    for _ in range(3):
+        size = extent.add(extent.mul(size, size), 1)
+    """,
+    template="the expression of an extent has more than {most} variables and numbers",
+    help="give the extent a variable of its own, with R.match_cast",
+    exit=ExitCode.LIMIT,
+)

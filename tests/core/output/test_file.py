@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import threading
@@ -39,6 +40,25 @@ def test_what_is_not_known_is_written_over_only_by_force(tmp_path: Path) -> None
     OutputFile(path, force=True).write(b"new")
     assert path.read_bytes() == b"new"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("hidden", ["out.npz", "in.npz"])
+def test_what_cannot_be_looked_at_may_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hidden: str) -> None:
+    given, path = tmp_path / "in.npz", tmp_path / "out.npz"
+    given.write_bytes(b"mine")
+    os.link(given, path)
+    look = os.stat
+
+    def refused(one: Path | str, **options: object) -> os.stat_result:
+        if os.path.basename(one) == hidden:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(one))
+        return look(one)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "stat", refused)
+        with pytest.raises(FileError, match="Permission denied"):
+            OutputFile(path, reads=(given,), force=True).write(b"new")
+    assert given.read_bytes() == b"mine"
 
 
 def test_what_was_written_here_is_known_until_it_is_changed(tmp_path: Path) -> None:
