@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -152,6 +153,52 @@ def test_programs_in_other_layouts_are_those_of_tvm(recorded: Any) -> None:
     cases = [case for case in recorded("passes") if case["passes"] == ["ConvertLayout"]]
     assert failures(cases, desired) == []
     assert len(cases) == 44
+
+
+# In which layouts the functions of TVM's tests wanted convolutions, where that was not NCHW16c data
+# with the kernel as it was.
+WANTED = {
+    "test_alter_layout": {"data_layout": "NCHW16c", "kernel_layout": "OIHW16i"},
+    "test_alter_layout_lrn": {"data_layout": "NCHW16c", "kernel_layout": "OIHW16i"},
+    "test_alter_layout_multi": {"data_layout": "NCHW16c", "kernel_layout": "OHWI16i64o2i"},
+    "test_alter_layout_nonscalar_broadcast": {"data_layout": "NCHW4c", "kernel_layout": "OIHW4i4o"},
+    "test_alter_layout_blocked_broadcast": {"data_layout": "NCHW4c", "kernel_layout": "OIHW4i4o"},
+    "test_broadcast_non_adaptable": {"data_layout": "NCHW", "kernel_layout": "OIHW"},
+    "test_conv2d_strided_slice_arbitrary_stride": {"data_layout": "NCHW3c"},
+    "test_conv2d_strided_slice_packed_to_unpacked": {"data_layout": "NCHW", "kernel_layout": "OIHW"},
+    "test_not_inplace_modify": {"data_layout": "NCHW16c", "kernel_layout": "OIHW16i"},
+}
+# The functions of these returned None.
+NOTHING = ("test_alter_return_none", "test_alter_layout_nhwc_arm")
+# They hold nn.contrib_dense_pack without units.
+UNREAD = ("test_alter_op_dense", "test_alter_op_dense_packed_data")
+
+
+def altered(case: Mapping[str, Any]) -> Callable[[IRModule], IRModule]:
+    name = case["origin"].split("::")[1]
+
+    def alter(attrs: Any, args: Sequence[Expr], types: Sequence[Type], result: Type) -> Expr | None:
+        if name in NOTHING:
+            return None
+        if name == "test_alter_op":
+            return Call(Op("nn.conv2d"), (args[0], op.multiply(args[1], const(2.0))), attrs)
+        layouts = WANTED.get(name, {"data_layout": "NCHW16c"})
+        return Call(Op("nn.conv2d"), tuple(args), replace(attrs, **layouts))
+
+    def run(mod: IRModule) -> IRModule:
+        if "CanonicalizeOps" in case["passes"]:
+            mod = relay_ir.infer_type(transform.CanonicalizeOps()(mod))
+        with TempOpAttr("nn.conv2d", "FTVMAlterOpLayout", alter):
+            return AlterOpLayout()(mod)
+
+    return run
+
+
+def test_altered_programs_are_those_of_tvm(recorded: Any) -> None:
+    cases = [case for case in recorded("passes") if "AlterOpLayout" in case["passes"]]
+    read = [case for case in cases if case["origin"].split("::")[1] not in UNREAD]
+    assert failures(read, altered) == []
+    assert (len(read), len(cases)) == (24, 26)
 
 
 def names(mod: IRModule) -> list[str]:
