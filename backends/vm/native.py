@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from relay2relax.backends.c.codegen.program import Entry, write_units
 from relay2relax.backends.c.codegen.threads import LOADED
+from relay2relax.backends.c.fixed_extents import with_fixed_extents
 from relay2relax.backends.c.loaded_module import CompiledModule
 from relay2relax.backends.c.loading import MachineCode
 from relay2relax.backends.c.machine import Machine
@@ -140,6 +141,11 @@ STEPS: tuple[Step[NativeBuild], ...] = (
         "What operators ask of symbolic extents becomes assertions; while it is still known which operator asks "
         "(shape_checks.py).",
         lambda build: replace(build, module=with_extent_checks(build.module)),
+    ),
+    Step(
+        "c.FixExtents",
+        "Extents that assertions say are one number are that number from there on (fixed_extents.py).",
+        lambda build: replace(build, module=with_fixed_extents(build.module)),
     ),
     Step(
         "c.MergeCalls",

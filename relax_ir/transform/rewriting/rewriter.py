@@ -2,7 +2,8 @@
 
 Everything is built anew by a BlockBuilder, so struct info follows from what the bindings became.
 Functions keep their GlobalVars, PrimFuncs stay, names are kept where they are free. A pass says
-what it does differently by overriding :meth:`Rewriter.value` or :meth:`Rewriter.params`.
+what it does differently by overriding :meth:`Rewriter.value`, :meth:`Rewriter.params` or
+:meth:`Rewriter.block`.
 """
 
 from __future__ import annotations
@@ -83,11 +84,12 @@ class Rewriter:
         for block in seq.blocks:
             if block.dataflow:
                 self.builder.begin_dataflow()
-            yield self._bindings(block)
+            yield self.block(block)
             if block.dataflow:
                 self.builder.end_dataflow()
 
-    def _bindings(self, block: BindingBlock) -> Steps:
+    def block(self, block: BindingBlock) -> Steps:
+        """Carry the bindings of a block over, one by one."""
         for binding in block.bindings:
             var, value = binding.var, binding.value
             if isinstance(value, Function):
