@@ -32,7 +32,7 @@ def test_what_follows_an_assertion_is_made_for_the_number() -> None:
 
 
 def test_results_and_refusals_are_the_same() -> None:
-    x, w = np.float32([[0.5, -1.0, 2.0]]), np.arange(10, dtype=np.float32).reshape(2, 5)
+    x, w = np.array([[0.5, -1.0, 2.0]], np.float32), np.arange(10, dtype=np.float32).reshape(2, 5)
     program = backends.VirtualMachine(backends.build(joined(), target="c"))["main"]
     wanted = np.concatenate([np.tanh(x), np.ones((1, 2), np.float32)], axis=1) @ w.T
     np.testing.assert_allclose(program(x, w), wanted, rtol=1e-6)
