@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 
+from relay2relax.core.progress import each
 from relay2relax.core.source import visible
 from relay2relax.graph.formats.attrs_text import attrs_text
 from relay2relax.graph.kinds import NodeKind
@@ -68,22 +69,23 @@ def _lines(graph: MSCGraph, number: int, weights: bool) -> Iterator[str]:
     folded = {} if weights else _folded(graph)
     levels: dict[str, int] = {}
     edges: list[str] = []
-    for node in graph.nodes:
-        if node.name in folded or _field(graph, node) is not None:
-            continue
-        label = [*_label(node), *(folded[one] for one in node.parents if one in folded)]
-        sources = [(*_source(graph, one), _taken(graph, one, node)) for one in node.parents if one not in folded]
-        near = [levels[source] for source, _, _ in sources]
-        level = levels[node.name] = max(near, default=-1) + 1
-        for (source, field, types), above in zip(sources, near, strict=True):
-            said = " ".join(part for part in (field, types) if part)
-            if level - above > _FAR:
-                label.append(f"from {visible(source)}: {said}")
-            else:
-                edges.append(f"{_id(source, number)} -> {_id(node.name, number)} [label={_quoted(said)}];")
-        tables = (("shape", _SHAPES), ("fillcolor", _FILLS))
-        style = "".join(f', {key}="{table[node.kind]}"' for key, table in tables if node.kind in table)
-        yield f"{_id(node.name, number)} [label={_quoted(_left(label))}{style}];"
+    with each("nodes of the picture", graph.nodes) as rest:
+        for node in rest:
+            if node.name in folded or _field(graph, node) is not None:
+                continue
+            label = [*_label(node), *(folded[one] for one in node.parents if one in folded)]
+            sources = [(*_source(graph, one), _taken(graph, one, node)) for one in node.parents if one not in folded]
+            near = [levels[source] for source, _, _ in sources]
+            level = levels[node.name] = max(near, default=-1) + 1
+            for (source, field, types), above in zip(sources, near, strict=True):
+                said = " ".join(part for part in (field, types) if part)
+                if level - above > _FAR:
+                    label.append(f"from {visible(source)}: {said}")
+                else:
+                    edges.append(f"{_id(source, number)} -> {_id(node.name, number)} [label={_quoted(said)}];")
+            tables = (("shape", _SHAPES), ("fillcolor", _FILLS))
+            style = "".join(f', {key}="{table[node.kind]}"' for key, table in tables if node.kind in table)
+            yield f"{_id(node.name, number)} [label={_quoted(_left(label))}{style}];"
     yield from edges
 
 

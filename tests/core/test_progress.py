@@ -57,6 +57,20 @@ def test_the_way_into_relax_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch)
     shares_of(seen, "nodes of Relax")
 
 
+def test_drawing_a_graph_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[str, float] | None] = []
+    made, _ = graph.from_relay(relay_ir.parse(CHAIN))
+    find_node = graph.MSCGraph.find_node
+
+    def watched(self: graph.MSCGraph, name: str) -> graph.MSCJoint:
+        seen.append(how_far())
+        return find_node(self, name)
+
+    monkeypatch.setattr(graph.MSCGraph, "find_node", watched)
+    graph.to_dot(made)
+    shares_of(seen, "nodes of the picture")
+
+
 def test_running_relay_tells_how_far_it_is() -> None:
     seen: list[tuple[str, float] | None] = []
     executor = backends.create_executor("debug", relay_ir.infer_type(relay_ir.parse(CHAIN)))
