@@ -19,7 +19,7 @@ from relay2relax.backends.c.codegen.expression import (
     render,
 )
 from relay2relax.backends.c.codegen.expression_writer import ExpressionWriter, spread, stored
-from relay2relax.backends.c.codegen.hoisting import hoisted
+from relay2relax.backends.c.codegen.hoisting import hoisted, rounds_within
 from relay2relax.backends.c.codegen.magnitude import magnitude
 from relay2relax.backends.c.codegen.names import Names, Site
 from relay2relax.backends.c.codegen.properties import chooses_around_loops, is_natural, loaded_by_choice
@@ -32,6 +32,7 @@ from relay2relax.core.limits import check
 from relay2relax.tir.analysis.guards import is_guarded
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import simplify
+from relay2relax.tir.arith.sums import flattened
 from relay2relax.tir.ir.expr import (
     Buffer,
     IntImm,
@@ -140,6 +141,8 @@ class _Writer:
         self.stack = 0
         # How often what is written now stands in the text, because loops around it are unrolled.
         self.copies = 1
+        # What is known to hold around: inner loops have rounds.
+        self.filled: frozenset[PrimExpr] = frozenset()
         # Whether there are guards at all.
         self.guards = False
 
@@ -265,6 +268,12 @@ class _Writer:
         guarded = hoisted(stmt) if self.guards else stmt
         if guarded is not stmt:
             self.statement(guarded)
+            return
+        filled = rounds_within(stmt)
+        if filled is not None and not self.filled.issuperset(flattened("and", filled)):
+            around, self.filled = self.filled, self.filled.union(flattened("and", filled))
+            self.braced(f"if ({self.exprs.text(filled)})", stmt)
+            self.filled = around
             return
         extent = simplify(stmt.extent)
         copies = self.copies * extent.value if isinstance(extent, IntImm) else _MOST_COPIES + 1

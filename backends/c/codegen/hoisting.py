@@ -9,6 +9,9 @@ from relay2relax.tir.ir.expr import Binary, Call, IntImm, PrimExpr, Select, Var,
 from relay2relax.tir.ir.stmt import BufferStore, For, Let, Seq, Stmt
 from relay2relax.tir.ir.visit import loads, map_expr, map_stmt, statements, variables
 
+# A loop over so many empty ones is soon over.
+_FEW = 1 << 20
+
 
 def hoisted(loop: For) -> Stmt:
     """Return ``loop``, within the guards that all of its steps share and that are surely looked
@@ -20,6 +23,37 @@ def hoisted(loop: For) -> Stmt:
         if inner.isdisjoint(variables(guard)) and stored.isdisjoint(load.buffer for load in loads(guard)):
             return _before(loop, guard, conditions)
     return loop
+
+
+def rounds_within(loop: For) -> PrimExpr | None:
+    """Return a condition without which the loops have no rounds in which ``loop`` does all of its
+    work; None where that is not known.
+
+    A loop over 2**62 empty ones would never end; one of few rounds soon does.
+    """
+    if isinstance(loop.extent, IntImm) and loop.extent.value <= _FEW:
+        return None
+    return _work(loop.body, frozenset((loop.var,)))
+
+
+def _work(stmt: Stmt, around: frozenset[Var]) -> PrimExpr | None:
+    """Return a condition over what ``around`` does not change without which ``stmt`` does
+    nothing.
+    """
+    match stmt:
+        case For(var, extent, body):
+            within = _work(body, around | {var})
+            if isinstance(extent, IntImm) or any(True for _ in loads(extent)) or around & {*variables(extent)}:
+                return within
+            own = binary(">", extent, 0)
+            return own if within is None else binary("and", own, within)
+        case Seq((first, *others)):
+            whole = _work(first, around)
+            for one in others:
+                part = _work(one, around)
+                whole = None if whole is None or part is None else binary("or", whole, part)
+            return whole
+    return None
 
 
 def _before(loop: For, guard: PrimExpr, conditions: tuple[PrimExpr, ...]) -> Stmt:

@@ -393,14 +393,19 @@ def _filled(kernel: Kernel, names: Mapping[Var, str]) -> str:
 
     A tensor without elements may have an extent of any size, and a loop over it would never end.
     """
-    if len(kernel.written) != 1:
+    asked = [_asked(buffer.shape, names) for buffer in kernel.written]
+    if not asked or not all(asked):
         return ""
-    (buffer,) = kernel.written
-    far = [extent for extent in buffer.shape if not isinstance(extent, IntImm) or extent.value > _FEW]
-    if IntImm(0) in buffer.shape:
-        return "if (0) " if far else ""
+    return f"if ({' || '.join(asked)}) " if len(asked) == 1 else f"if ({' || '.join(f'({one})' for one in asked)}) "
+
+
+def _asked(shape: Sequence[PrimExpr], names: Mapping[Var, str]) -> str:
+    """Return, as C, the condition that a tensor has elements; nothing where loops find out soon."""
+    far = [extent for extent in shape if not isinstance(extent, IntImm) or extent.value > _FEW]
+    if IntImm(0) in shape:
+        return "0" if far else ""
     asked = [extent for extent in far if names.keys() >= {*variables(extent)} and _is_size(extent)]
-    return f"if ({' && '.join(f'{size_text(one, names)} > 0' for one in asked)}) " if asked and len(far) > 1 else ""
+    return " && ".join(f"{size_text(one, names)} > 0" for one in asked) if len(far) > 1 else ""
 
 
 def _is_size(extent: PrimExpr) -> bool:

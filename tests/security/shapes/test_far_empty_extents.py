@@ -34,3 +34,32 @@ def test_what_has_no_elements_takes_no_time(name: str) -> None:
     command = [sys.executable, "-c", PROGRAM.format(call=call, far=FAR)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.stdout.strip() == str(shape), done.stderr
+
+
+# A reduction of x of (2**62, 0) or (0, 2**62), and its value of nothing, as numpy has it.
+REDUCTIONS = {
+    "sum(%x)": 0,
+    "prod(%x)": 1,
+    "max(%x)": -128,
+    'cast(any(cast(%x, dtype="bool")), dtype="int8")': 0,
+    'cast(all(cast(%x, dtype="bool")), dtype="int8")': 1,
+    'einsum((%x,), equation="ab->")': 0,
+    "sum(sort(%x))": 0,
+}
+REDUCED = """
+import numpy as np
+from relay2relax import backends, relay_ir, translator
+text = '#[version = "0.0.5"] def @main(%x: Tensor[(?, ?), int8]) {{ {call} }}'
+typed = relay_ir.infer_type(relay_ir.parse(text))
+main = backends.VirtualMachine(backends.build(translator.lower_to_tir(typed), target="c"))["main"]
+main(np.ones((2, 3), "int8"))
+for shape in ((1 << 62, 0), (0, 1 << 62)):
+    print(int(np.asarray(main(np.empty(shape, "int8")))))
+"""
+
+
+@pytest.mark.parametrize("call", REDUCTIONS)
+def test_reductions_of_nothing_take_no_time(call: str) -> None:
+    command = [sys.executable, "-c", REDUCED.format(call=call)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    assert done.stdout.split() == [str(REDUCTIONS[call])] * 2, done.stderr
