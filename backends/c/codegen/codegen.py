@@ -271,9 +271,9 @@ class _Writer:
             return
         filled = rounds_within(stmt)
         if filled is not None and not self.filled.issuperset(flattened("and", filled)):
-            around, self.filled = self.filled, self.filled.union(flattened("and", filled))
+            before, self.filled = self.filled, self.filled.union(flattened("and", filled))
             self.braced(f"if ({self.exprs.text(filled)})", stmt)
-            self.filled = around
+            self.filled = before
             return
         extent = simplify(stmt.extent)
         copies = self.copies * extent.value if isinstance(extent, IntImm) else _MOST_COPIES + 1
