@@ -10,6 +10,7 @@ from typing import TypeAlias, Union
 
 import numpy as np
 
+from relay2relax.backends.relay.values import AdtValue
 from relay2relax.core import Diagnostic, Relay2RelaxError
 from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
 from relay2relax.core.errors.nearest import nearest
@@ -167,13 +168,15 @@ def _drawn(shape: Sequence[int], dtype: str, rng: np.random.Generator, is_weight
 
 
 def flatten(value: object) -> list[Array]:
-    """Return the arrays of a result, nested tuples flattened in order."""
+    """Return the arrays of a result in order: those of nested tuples and of data types' fields."""
     found: list[Array] = []
     pending = [value]
     while pending:
         one = pending.pop()
         if isinstance(one, (tuple, list)):
             pending.extend(reversed(one))
+        elif isinstance(one, AdtValue):
+            pending.extend(reversed(one.fields))
         else:
             found.append(np.asarray(one))
     return found

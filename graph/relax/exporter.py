@@ -311,7 +311,10 @@ class _Export:
         self.problems.check()
         if self.trace is not None:
             self.trace.begin(closure.graph.result)
-        result = self.plain(frame, closure.graph.result)
+        outcome = frame.values[closure.graph.result]
+        if closure.graph is self.main:
+            outcome = self.as_tuples(outcome)
+        result = self.as_relax(closure.graph.find_node(closure.graph.result), outcome)
         if ret is not None and symbols.join(ret, self.builder.struct_info(result)) != ret:
             result = self.builder.match_cast(result, ret)
         if dataflow:
@@ -687,6 +690,29 @@ class _Export:
                 mistake(translating.NO_RELAX_FORM, owner=where, problem=f"needs {what(value)} when the program runs")
             )
         return value
+
+    def as_tuples(self, value: Value) -> Value:
+        """Return a value of a data type, or a tuple with such values, as tuples of fields.
+
+        The program says which constructors made it, so the fields are all that a caller lacks.
+        What holds anything else that is no Relax value is returned as it is.
+        """
+        pending, made = [value], list[Value]()
+        order: list[Value] = []
+        while pending:  # a list nests as deep as it is long
+            one = pending.pop()
+            order.append(one)
+            if isinstance(one, (Data, Fields)):
+                pending.extend(one.fields)
+            elif is_known(one):
+                return value
+        for one in reversed(order):
+            if isinstance(one, (Data, Fields)):
+                parts = [made.pop() for _ in one.fields][::-1]
+                made.append(self.builder.emit(Tuple(tuple(self.as_relax(None, part) for part in parts))))
+            else:
+                made.append(one)
+        return made.pop()
 
     def weight(self, graph: MSCGraph, tensor: MSCTensor) -> Constant:
         """Return the constant of a weight; one weight is one constant, whoever uses it."""
