@@ -39,7 +39,7 @@ def test_a_chain_is_nested_tuples_of_its_fields(via: translator.Via, target: str
 
 
 def test_such_a_result_is_compared_field_by_field() -> None:
-    assert translator.compare(relay_ir.parse(PAIR), [X]).passed
+    assert translator.compare(relay_ir.parse(PAIR), inputs={"x": X}).agrees
 
 
 def test_a_result_whose_constructor_data_decides_is_refused() -> None:
