@@ -697,22 +697,16 @@ class _Export:
         The program says which constructors made it, so the fields are all that a caller lacks.
         What holds anything else that is no Relax value is returned as it is.
         """
-        pending, made = [value], list[Value]()
-        order: list[Value] = []
-        while pending:  # a list nests as deep as it is long
-            one = pending.pop()
-            order.append(one)
+        made: dict[Value, Value] = {}
+        for one in post_order((value,), lambda one: one.fields if isinstance(one, (Data, Fields)) else ()):
             if isinstance(one, (Data, Fields)):
-                pending.extend(one.fields)
+                parts = tuple(self.as_relax(None, made[part]) for part in one.fields)
+                made[one] = self.builder.emit(Tuple(parts))
             elif is_known(one):
                 return value
-        for one in reversed(order):
-            if isinstance(one, (Data, Fields)):
-                parts = [made.pop() for _ in one.fields][::-1]
-                made.append(self.builder.emit(Tuple(tuple(self.as_relax(None, part) for part in parts))))
             else:
-                made.append(one)
-        return made.pop()
+                made[one] = one
+        return made[value]
 
     def weight(self, graph: MSCGraph, tensor: MSCTensor) -> Constant:
         """Return the constant of a weight; one weight is one constant, whoever uses it."""

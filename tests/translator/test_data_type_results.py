@@ -45,3 +45,17 @@ def test_such_a_result_is_compared_field_by_field() -> None:
 def test_a_result_whose_constructor_data_decides_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="a branch gives a value of the data type Chain"):
         translator.translate(relay_ir.parse(BRANCH))
+
+
+def test_what_stands_at_many_places_is_made_once() -> None:
+    lines = "\n".join(f"  let %p{n + 1} = Both(%p{n}, %p{n});" for n in range(40))
+    text = f"""#[version = "0.0.5"]
+type Pair[A] {{ One(A), Both(Pair[A], Pair[A]) }}
+def @main(%x: Tensor[(2), float32]) -> Pair[Tensor[(2), float32]] {{
+  let %p0 = One(%x);
+{lines}
+  %p40
+}}
+"""
+    main = translator.via_graph(relay_ir.parse(text))["main"]
+    assert sum(len(block.bindings) for block in main.body.blocks) == 41
