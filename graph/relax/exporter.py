@@ -225,6 +225,10 @@ class _Waiting:
     mark: Mark | None
 
 
+# The parts that a result of a data type may have.
+_LARGEST_RESULT = 10_000
+
+
 @dataclass(slots=True)
 class _Export:
     """One translation."""
@@ -695,11 +699,17 @@ class _Export:
         """Return a value of a data type, or a tuple with such values, as tuples of fields.
 
         The program says which constructors made it, so the fields are all that a caller lacks.
-        What holds anything else that is no Relax value is returned as it is.
+        What holds anything else that is no Relax value is returned as it is, and so is what has too
+        many parts, each counted as often as it stands: types of tuples share none.
         """
         made: dict[Value, Value] = {}
+        size: dict[Value, int] = {}
         for one in post_order((value,), lambda one: one.fields if isinstance(one, (Data, Fields)) else ()):
+            size[one] = 1
             if isinstance(one, (Data, Fields)):
+                size[one] += sum(size[part] for part in one.fields)
+                if size[one] > _LARGEST_RESULT:
+                    return value
                 parts = tuple(self.as_relax(None, made[part]) for part in one.fields)
                 made[one] = self.builder.emit(Tuple(parts))
             elif is_known(one):

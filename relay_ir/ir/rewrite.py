@@ -146,6 +146,20 @@ def pattern_vars(pattern: Pattern) -> list[Var]:
     return found
 
 
+def asked_constructors(expr: Expr) -> list[Constructor]:
+    """Return the constructors that the patterns of a match ask for, from left to right."""
+    found: list[Constructor] = []
+    stack: list[Pattern] = [clause.lhs for clause in expr.clauses][::-1] if isinstance(expr, Match) else []
+    while stack:
+        match stack.pop():
+            case PatternConstructor(constructor, patterns):
+                found.append(constructor)
+                stack += reversed(patterns)
+            case PatternTuple(patterns):
+                stack += reversed(patterns)
+    return found
+
+
 def binders(expr: Expr) -> Iterable[Var]:
     """Return the variables that ``expr`` itself binds."""
     match expr:

@@ -18,7 +18,7 @@ from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, Tu
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings, values
 from relay2relax.relax_ir.script.printer import global_names, variable_names
 from relay2relax.relay_ir.inference.infer import typed_module
-from relay2relax.relay_ir.ir.rewrite import binders, nodes
+from relay2relax.relay_ir.ir.rewrite import asked_constructors, binders, nodes
 from relay2relax.translator.pipeline import Options, Passage, Translation, Via, passage
 from relay2relax.translator.tracing.model import Fate, GraphNode, Map, Place, PlaceKind, RelayNode
 from relay2relax.translator.tracing.quantised import QuantisedOperators, quantised_items, quantised_operators
@@ -223,12 +223,14 @@ def _relay_nodes(
     for var, function in done.given.functions.items():
         made.setdefault(function, {})[graph.functions[var.name]] = None
         for node in nodes(function):
-            for expr in (*binders(node), node):
+            for expr in (*binders(node), *asked_constructors(node), node):
                 if expr in seen or isinstance(expr, relay_ir.Op):
                     continue
                 seen.add(expr)
                 found = tuple(made.get(expr, ()))
                 fate, note = _fate(graph, found, scheduled)
+                if not found and isinstance(expr, relay_ir.Constructor):
+                    fate, note = Fate.IMPLIED, "a match asks for it"
                 name = var.name if expr is function else _name(expr)
                 text, json, span = _read_at(done.given, expr)
                 yield expr, RelayNode(type(expr).__name__, name, var.name, text, json, span, found, fate, note)
