@@ -11,6 +11,7 @@ what a program is made of. Each room imports only those before it:
 - ``json/`` and ``text/`` the two formats of TVM, read and written
 - ``inference/`` the types
 - ``build/`` programs written in Python: variables, operators as functions, the prelude
+- ``analysis/`` questions asked of programs: their variables, counts of operators
 - ``dataflow_pattern/`` patterns over data flow: matched, rewritten, partitioned
 - ``io/``, ``transform/``, ``frontend/``, ``testing/`` files, passes, models of other frameworks,
   workloads
@@ -54,10 +55,11 @@ _exports = {
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submodules=["dataflow_pattern", "frontend", "testing", "transform"], submod_attrs=_exports
+    __name__, submodules=["analysis", "dataflow_pattern", "frontend", "testing", "transform"], submod_attrs=_exports
 )
 
 if TYPE_CHECKING:
+    from relay2relax.relay_ir import analysis as analysis
     from relay2relax.relay_ir import dataflow_pattern as dataflow_pattern
     from relay2relax.relay_ir import frontend as frontend
     from relay2relax.relay_ir import testing as testing
