@@ -24,7 +24,8 @@ def list_op_freqs(mod: IRModule) -> dict[str, int]:
 
     A call that is shared counts once. Calls within functions inside functions count.
     """
-    calls = (node for node in post_order(mod.functions.values(), children) if isinstance(node, Call))
+    bodies: list[Expr] = list(mod.functions.values())
+    calls = (node for node in post_order(bodies, children) if isinstance(node, Call))
     return dict(Counter(call.op.name for call in calls if isinstance(call.op, Op)))
 
 

@@ -12,7 +12,8 @@ X, Y = var("x", shape=(1, 4, 8, 8)), var("y", shape=(4, 4, 1, 1))
 
 
 def conv(data: Expr) -> Expr:
-    return op.nn.conv2d(data, Y, kernel_size=(1, 1))
+    call: Expr = op.nn.conv2d(data, Y, kernel_size=(1, 1))
+    return call
 
 
 def test_expressions_are_visited_once_after_their_parts() -> None:
