@@ -20,10 +20,14 @@ ROOT = Path(__file__).resolve().parent.parent
 _FROM_ROOT = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"}
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """List the pages of folders in the navigation, and show the API's reader the sources."""
-    config.nav = _listed(config.nav or [])
+def on_startup(**_: object) -> None:
+    """Lay out the sources for the reader of the API, which looks for the folder early."""
     _lay_out(ROOT / "build" / "docs" / "relay2relax")
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """List the pages of folders in the navigation."""
+    config.nav = _listed(config.nav or [])
     return config
 
 
