@@ -273,13 +273,6 @@ def @main(%list: List[float32]) { %list }
         ),
         (
             """
-type List[A] { Cons(A, List[A]), Nil, }
-def @main(%x: float32) { Cons(%x, Nil) }
-""",
-            "needs a value of the data type List .constructor Cons. when the program runs",
-        ),
-        (
-            """
 def @main(%c: bool, %x: float32) {
   let %r = ref(%x);
   let %u = if (%c) { ref_write(%r, 2f) } else { () };
