@@ -110,7 +110,7 @@ def convert(
     The files are called as MODEL is; of a file called `model`, as its folder. The exit code is 1
     where the check finds a difference; the files stay, and the summary says so.
     """
-    from relay2relax.cli import convert as command
+    from relay2relax.cli.commands import convert as command
 
     _needs_params(bind_params, params)
     form = command.Form(via.value, schedule and schedule.value, partitions.value, qnn.value)
@@ -157,7 +157,7 @@ def export(
     Writes header, sources, weights, a command, and a Makefile, all of them or none. The files are
     called as MODEL is; of a file called `model`, as its folder.
     """
-    from relay2relax.cli import export as command
+    from relay2relax.cli.commands import export as command
 
     _needs_params(bind_params, params)
     command.run(
@@ -221,7 +221,7 @@ def compare(
     Of a folder that `convert` wrote, script and weights are read anew and compared with the model
     they were made of. The exit code is 1 where an output disagrees.
     """
-    from relay2relax.cli import compare as command
+    from relay2relax.cli.commands import compare as command
 
     if script is not None and of is not None:
         raise typer.BadParameter("the model is named twice", param_hint="--model")
@@ -279,7 +279,7 @@ def run(
 
     Of a folder that `convert` wrote, the script runs, with the weights beside it.
     """
-    from relay2relax.cli import run as command
+    from relay2relax.cli.commands import run as command
 
     how = command.How(command.chosen_via(model, via.value if via else None, backend.value), backend.value,
                       library and library.value, profile)  # fmt: skip
@@ -317,7 +317,7 @@ def inspect(
 
     `--format dot | dot -Tsvg` makes a picture with Graphviz.
     """
-    from relay2relax.cli import inspect as command
+    from relay2relax.cli.commands import inspect as command
 
     view = command.View(form.value, summary, weights, as_json)
     command.run(model, params, dims or [], view, out, force)
@@ -327,7 +327,7 @@ def inspect(
 @loud
 def doctor(as_json: AsJson = False) -> None:
     """Show what is installed: C compiler, apache-tvm, onnx, torch."""
-    from relay2relax.cli import doctor as command
+    from relay2relax.cli.commands import doctor as command
 
     command.run(as_json)
 
@@ -339,7 +339,7 @@ def cache(
     as_json: AsJson = False,
 ) -> None:
     """Show how much is kept of builds, and where (`info`), or remove it (`clear`)."""
-    from relay2relax.cli import cache as command
+    from relay2relax.cli.commands import cache as command
 
     (command.info if action is CacheAction.INFO else command.clear)(as_json)
 
@@ -354,7 +354,7 @@ def explain(
 
     Says what is expected and why, with an example and its mend.
     """
-    from relay2relax.cli import explain as command
+    from relay2relax.cli.commands import explain as command
 
     command.run(code, as_json)
 
@@ -366,7 +366,7 @@ def demo() -> None:
 
     Converts an MLP with a dynamic batch both ways, and compares.
     """
-    from relay2relax.cli import demo as command
+    from relay2relax.cli.commands import demo as command
 
     command.run()
 

@@ -20,7 +20,7 @@ class ExitCode(IntEnum):
         return found
 
     FINE = 0, "all is done, and nothing differs"
-    DIFFERS = 1, "results differ"
+    DIFFERS = 1, "results differ; of `doctor`: the main job is impaired"
     USAGE = 2, "the command is called wrongly: options, names, or files that it would write over"
     INPUT = 3, "a file cannot be read or written, or what it holds is wrong or does not fit"
     UNSUPPORTED = 4, "what was read cannot be translated, built or run"

@@ -169,7 +169,9 @@ def test_warnings_are_data(folder: Path, monkeypatch: pytest.MonkeyPatch, capfd:
 def test_what_python_warns_of_is_data(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("relay2relax.cli.doctor.findings", lambda: warnings.warn("mind the gap", stacklevel=1) or ())
+    monkeypatch.setattr(
+        "relay2relax.cli.commands.doctor.findings", lambda: warnings.warn("mind the gap", stacklevel=1) or ()
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         _, printed, said = call("doctor --json", monkeypatch, capfd)

@@ -104,14 +104,14 @@ def findings() -> tuple[Finding, ...]:
 
 
 def run(as_json: bool) -> None:
-    """Print the findings; exit with the code of a missing tool where the main job is impaired."""
+    """Print the findings; exit with 1 where the main job is impaired."""
     found = findings()
     if as_json:
         outcome.deliver({"findings": [asdict(one) for one in found]})
     else:
         _show(found)
     if any(one.needed and not one.ok for one in found):
-        sys.exit(ExitCode.TOOL)
+        sys.exit(ExitCode.DIFFERS)
 
 
 def _show(found: tuple[Finding, ...]) -> None:
