@@ -12,7 +12,8 @@ from golden_folder import golden_root
 from linear_model import MODULE, WEIGHTS, write_linear
 
 from relay2relax import relax_ir, relay_ir, translator
-from relay2relax.cli import compare, convert, outcome
+from relay2relax.cli import outcome
+from relay2relax.cli.commands import compare, convert
 from relay2relax.cli.converted import check as checking
 from relay2relax.core.errors import ExitCode, FileError, LimitError, Relay2RelaxError
 from relay2relax.core.limits import Limits

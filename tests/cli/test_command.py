@@ -91,7 +91,7 @@ def test_bound_params_leave_the_signature(model: Path, params: Path, tmp_path: P
 def test_many_params_in_the_script_are_spoken_of(
     model: Path, params: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from relay2relax.cli import convert
+    from relay2relax.cli.commands import convert
 
     monkeypatch.setattr(convert, "_MANY_BYTES", 59)
     rest: dict[str, Any] = {"allow_missing": False, "force": False, "check": None, "as_json": False}

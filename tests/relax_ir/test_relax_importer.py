@@ -51,6 +51,7 @@ def test_imported_models(source: str, step: int) -> None:
     assert count >= (LEAST.get(source, 4) if FULL else 4)
 
 
+@pytest.mark.sweep(every=2)
 def test_every_operator_of_the_importers() -> None:
     pytest.importorskip("onnx")
     pytest.importorskip("torch")

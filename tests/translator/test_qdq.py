@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from recorded_cases import arguments, entry, flat, has_data
-from sweep import seeds
+from sweep import LEVEL, seeds
 
 from relay2relax import backends, graph, relax_ir, relay_ir, translator
 from relay2relax.core import Relay2RelaxError, UnsupportedError
@@ -217,6 +217,9 @@ def test_recorded_cases_are_within_the_stated_bound(recorded: Any, file: str, ba
     """
     cases = [case for case in recorded(file) if "qnn." in case["text"]]
     assert len(cases) == {"operators": 64, "frontend_onnx": 49}[file]
+    if LEVEL == "sample" and backend != "numpy":
+        # Each case is built on its own there.
+        cases = cases[::8]
     compared = 0
     for case in cases:
         module = relay_ir.infer_type(relay_ir.parse(case["text"], case["id"]), declare_results=True)
@@ -233,7 +236,7 @@ def test_recorded_cases_are_within_the_stated_bound(recorded: Any, file: str, ba
         for mine, theirs in zip(run(made.module, backend, *given), wanted, strict=True):
             assert difference(mine, theirs, tolerance=tolerance).agrees, case["id"]
         compared += 1
-    assert compared == {"operators": 64, "frontend_onnx": 49}[file]
+    assert compared == len(cases)
 
 
 def _translated(module: relay_ir.IRModule) -> translator.Traced | None:

@@ -109,6 +109,7 @@ def storages(mod: rx.IRModule) -> list[AllocStorage]:
 
 
 @pytest.mark.tvm
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("name", CASES)
 def test_memory_is_planned_as_by_tvm(name: str) -> None:
     from tvm import relax
