@@ -325,6 +325,38 @@ def inspect(
 
 @app.command(cls=Command)
 @loud
+@limited
+@verified
+@recovering
+@told_attributes
+def passes(
+    model: Annotated[
+        Optional[Path], typer.Argument(metavar="[MODEL]", help="A Relay module: text or save_json file, by content.")
+    ] = None,
+    apply: Annotated[
+        Optional[str],
+        typer.Option(
+            "--apply",
+            metavar="PASSES",
+            help="Names of passes with commas between them, and options as in FuseOps(fuse_opt_level=2).",
+        ),
+    ] = None,
+    params: Params = None,
+    dims: DimsOption = None,
+    diff: Annotated[bool, typer.Option("--diff", help="Show how the text changes.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the passes over Relay, or show what each of some changes in MODEL.
+
+    Shows the time of each pass and the operators that it calls more or less often.
+    """
+    from relay2relax.cli.commands import passes as command
+
+    command.run(model, apply, params, dims or [], diff, as_json)
+
+
+@app.command(cls=Command)
+@loud
 def doctor(as_json: AsJson = False) -> None:
     """Show what is installed: C compiler, apache-tvm, onnx, torch."""
     from relay2relax.cli.commands import doctor as command

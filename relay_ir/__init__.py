@@ -55,13 +55,16 @@ _exports = {
 }  # fmt: skip
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, submodules=["analysis", "dataflow_pattern", "frontend", "testing", "transform"], submod_attrs=_exports
+    __name__,
+    submodules=["analysis", "dataflow_pattern", "frontend", "pipeline", "testing", "transform"],
+    submod_attrs=_exports,
 )
 
 if TYPE_CHECKING:
     from relay2relax.relay_ir import analysis as analysis
     from relay2relax.relay_ir import dataflow_pattern as dataflow_pattern
     from relay2relax.relay_ir import frontend as frontend
+    from relay2relax.relay_ir import pipeline as pipeline
     from relay2relax.relay_ir import testing as testing
     from relay2relax.relay_ir import transform as transform
     from relay2relax.relay_ir.build import annotation as annotation

@@ -28,6 +28,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax inspect net.relay --format dot | dot -Tsvg > net.svg",
         "relay2relax inspect net_relax/net.py",
     ),
+    "passes": (
+        "relay2relax passes",
+        "relay2relax passes net.relay --apply FoldConstant,ToANormalForm --diff",
+    ),
     "doctor": ("relay2relax doctor",),
     "cache": ("relay2relax cache info",),
     "explain": ("relay2relax explain R2R-0203",),

@@ -1,0 +1,71 @@
+"""``relay2relax passes``: which passes over Relay there are, and what each changes in a model."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from relay2relax import relay_ir
+from relay2relax.cli import files, outcome, screen
+from relay2relax.cli.streams import styled
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table.files import OPTION
+from relay2relax.core.source import visible
+from relay2relax.relay_ir import pipeline
+
+_COLOURS = {"+": "green", "-": "red", "@": "dim"}
+
+
+def run(
+    model: Path | None, chosen: str | None, params: Path | None, dims: list[str], diff: bool, as_json: bool
+) -> None:
+    """Print what each pass of ``chosen`` changes in ``model``, or without these the passes."""
+    if model is None and chosen is None:
+        _list(as_json)
+        return
+    if model is None or chosen is None:
+        raise Relay2RelaxError("passes takes a MODEL and --apply, or neither, and lists the passes", kind=OPTION)
+    passes = pipeline.read(chosen)
+    with screen.progress(f"reading {model.name}"):
+        module = files.load_model(model, files.parse_dims(dims))
+        module = relay_ir.bind_params(module, files.load_params(params, module, allow_missing=True).weights)
+    with screen.progress("running passes"):
+        steps = pipeline.apply(module, passes)
+    outcome.deliver({"steps": [_as_json(step, diff) for step in steps]})
+    if not as_json:
+        _show(steps, diff)
+
+
+def _list(as_json: bool) -> None:
+    """Print the passes: the level from which a pipeline runs each, and what it does."""
+    rows = [
+        (name, str(kind.opt_level), " ".join((kind.__doc__ or "").partition("\n\n")[0].split()).replace("`", ""))
+        for name, kind in pipeline.passes_by_name().items()
+    ]
+    outcome.deliver({"passes": [{"name": name, "level": int(level), "does": does} for name, level, does in rows]})
+    if not as_json:
+        print(screen.table(("pass", "level", "does"), rows, numbers=range(1, 2)))
+
+
+def _show(steps: Sequence[pipeline.Step], diff: bool) -> None:
+    rows = []
+    for step in steps:
+        if diff:
+            for line in step.diff():
+                colour = _COLOURS.get(line[:1])
+                print(styled(visible(line), colour, sys.stdout) if colour else visible(line))
+        rows.append((step.name, f"{step.seconds * 1e3:.1f}", _changes(step)))
+    print(screen.table(("pass", "ms", "operators"), rows, numbers=range(1, 2)))
+
+
+def _changes(step: pipeline.Step) -> str:
+    """Return which operators are called more or less often, in words."""
+    said = ", ".join(f"{name} {old} to {new}" for name, (old, new) in step.operators().items())
+    return said or ("nothing changed" if step.before is step.after else "the same operators")
+
+
+def _as_json(step: pipeline.Step, diff: bool) -> dict[str, object]:
+    counts = {name: {"before": old, "after": new} for name, (old, new) in step.operators().items()}
+    found: dict[str, object] = {"pass": step.name, "seconds": step.seconds, "operators": counts}
+    return {**found, "diff": step.diff()} if diff else found
