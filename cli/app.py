@@ -30,11 +30,8 @@ from relay2relax.cli.options import (
     Seed,
     Via,
 )
-from relay2relax.cli.options.attrs import told_attributes
 from relay2relax.cli.options.commands import Command, loud
-from relay2relax.cli.options.limits import limited
-from relay2relax.cli.options.recover import recovering
-from relay2relax.cli.options.verify import verified
+from relay2relax.cli.options.models import reads_a_model
 
 
 class Commands(TyperGroup):
@@ -62,11 +59,7 @@ app = typer.Typer(
 
 
 @app.command(cls=Command)
-@loud
-@limited
-@verified
-@recovering
-@told_attributes
+@reads_a_model
 def convert(
     model: Model,
     params: Params = None,
@@ -121,11 +114,7 @@ def convert(
 
 
 @app.command(cls=Command)
-@loud
-@limited
-@verified
-@recovering
-@told_attributes
+@reads_a_model
 def export(
     model: Model,
     params: Params = None,
@@ -177,11 +166,7 @@ def export(
 
 
 @app.command(cls=Command)
-@loud
-@limited
-@verified
-@recovering
-@told_attributes
+@reads_a_model
 def compare(
     model: Annotated[
         Path,
@@ -232,11 +217,7 @@ def compare(
 
 
 @app.command(cls=Command)
-@loud
-@limited
-@verified
-@recovering
-@told_attributes
+@reads_a_model
 def run(
     model: Annotated[
         Path,
@@ -287,11 +268,7 @@ def run(
 
 
 @app.command(cls=Command)
-@loud
-@limited
-@verified
-@recovering
-@told_attributes
+@reads_a_model
 def inspect(
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A Relay module, a TVMScript of Relax, or a folder of one.")
@@ -324,11 +301,7 @@ def inspect(
 
 
 @app.command(cls=Command)
-@loud
-@limited
-@verified
-@recovering
-@told_attributes
+@reads_a_model
 def passes(
     model: Annotated[
         Optional[Path], typer.Argument(metavar="[MODEL]", help="A Relay module: text or save_json file, by content.")

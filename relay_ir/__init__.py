@@ -15,6 +15,7 @@ what a program is made of. Each room imports only those before it:
 - ``dataflow_pattern/`` patterns over data flow: matched, rewritten, partitioned
 - ``io/``, ``transform/``, ``frontend/``, ``testing/`` files, passes, models of other frameworks,
   workloads
+- ``pipeline/`` passes chosen by a text, and what each of them changed
 
 Names load their modules when they are first used.
 """

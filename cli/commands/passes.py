@@ -11,6 +11,7 @@ from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.streams import styled
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table.files import OPTION
+from relay2relax.core.passes import Pass
 from relay2relax.core.source import visible
 from relay2relax.relay_ir import pipeline
 
@@ -39,13 +40,18 @@ def run(
 
 def _list(as_json: bool) -> None:
     """Print the passes: the level from which a pipeline runs each, and what it does."""
-    rows = [
-        (name, str(kind.opt_level), " ".join((kind.__doc__ or "").partition("\n\n")[0].split()).replace("`", ""))
-        for name, kind in pipeline.passes_by_name().items()
-    ]
-    outcome.deliver({"passes": [{"name": name, "level": int(level), "does": does} for name, level, does in rows]})
+    kinds = pipeline.passes_by_name()
+    outcome.deliver(
+        {"passes": [{"name": name, "level": one.opt_level, "does": _does(one)} for name, one in kinds.items()]}
+    )
     if not as_json:
+        rows = [(name, str(one.opt_level), _does(one)) for name, one in kinds.items()]
         print(screen.table(("pass", "level", "does"), rows, numbers=range(1, 2)))
+
+
+def _does(kind: type[Pass[relay_ir.IRModule]]) -> str:
+    """Return the first paragraph of what a pass says of itself."""
+    return " ".join((kind.__doc__ or "").partition("\n\n")[0].split()).replace("`", "")
 
 
 def _show(steps: Sequence[pipeline.Step], diff: bool) -> None:

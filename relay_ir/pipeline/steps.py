@@ -43,7 +43,7 @@ def apply(mod: IRModule, passes: Sequence[Pass[IRModule]]) -> list[Step]:
     Every pass runs, whatever its level. Raises what the passes raise.
     """
     steps = []
-    with each("passes", list(passes)) as rest:
+    with each("passes", passes) as rest:
         for one in rest:
             start = time.perf_counter()
             made = one(mod)

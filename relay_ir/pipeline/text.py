@@ -12,13 +12,15 @@ from functools import lru_cache
 from typing import get_type_hints
 
 from relay2relax.core.errors import Diagnostic, ParseError, Relay2RelaxError
-from relay2relax.core.errors.nearest import near
+from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table.files import OPTION
 from relay2relax.core.passes import Pass
 from relay2relax.core.schema import read_value
 from relay2relax.relay_ir import transform
 from relay2relax.relay_ir.ir.module import IRModule
 
+# What runs functions or passes of the user, which no text can name.
+_OF_USERS = (Pass, transform.FunctionPass, transform.ModulePass, transform.Sequential)
 _EXPECTED = "names of passes with commas between them, such as FoldConstant, FuseOps(fuse_opt_level=2)"
 
 
@@ -28,13 +30,9 @@ def passes_by_name() -> Mapping[str, type[Pass[IRModule]]]:
 
     Those that run functions or passes of the user are not among them.
     """
-    found: dict[str, type[Pass[IRModule]]] = {}
-    for name in transform.__all__:
-        one = getattr(transform, name)
-        if isinstance(one, type) and issubclass(one, Pass) and one.__module__.startswith(transform.__name__):
-            found[name] = one
-    del found["FunctionPass"]
-    return found
+    named = {name: getattr(transform, name) for name in transform.__all__}
+    kinds = {name: one for name, one in named.items() if isinstance(one, type) and issubclass(one, Pass)}
+    return {name: one for name, one in kinds.items() if one not in _OF_USERS}
 
 
 def read(text: str) -> tuple[Pass[IRModule], ...]:
@@ -65,9 +63,7 @@ def _pass(node: ast.expr, text: str) -> Pass[IRModule]:
             raise _unread(text)
     kind = passes_by_name().get(name)
     if kind is None:
-        close = ", ".join(near(name, passes_by_name(), 3))
-        help = f"did you mean {close}? " if close else ""
-        help += "`relay2relax passes` lists them"
+        help = f"{nearest(name, passes_by_name())} `relay2relax passes` lists them".lstrip()
         raise Relay2RelaxError(Diagnostic(f"there is no pass {name!r}", help=help), kind=OPTION)
     known = list(inspect.signature(kind).parameters)
     hints = get_type_hints(kind)

@@ -40,7 +40,7 @@ def test_every_pass_of_the_package_has_its_name() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("Foldconstant", r"there is no pass 'Foldconstant'[\s\S]*did you mean FoldConstant\?"),
+        ("Foldconstant", r"there is no pass 'Foldconstant'[\s\S]*did you mean `FoldConstant`\?"),
         ("FuseOps(2)", "is no pipeline"),
         ("FuseOps(fuse_opt_level='x')", r"FuseOps\(fuse_opt_level=…\): expected `int`, found `str`"),
         ("FuseOps(fuse_opt_level=True)", "expected `int`, found `bool`"),
