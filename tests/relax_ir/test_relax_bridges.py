@@ -22,6 +22,7 @@ def test_there_and_back(mlp: rx.IRModule, everything: rx.IRModule) -> None:
 
 
 @pytest.mark.golden
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("name", ["mlp_dynamic_batch", "unet", "bert_tiny"])
 @pytest.mark.parametrize("translate", [translator.lower_to_tir, translator.via_graph])
 def test_models_there_and_back(get_model_case: Any, name: str, translate: Any) -> None:
@@ -30,6 +31,7 @@ def test_models_there_and_back(get_model_case: Any, name: str, translate: Any) -
 
 
 @pytest.mark.golden
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("name", ["mlp_dynamic_batch", "dqn", "lstm_relay", "bert_tiny"])
 def test_what_tvm_lowers_and_fuses_computes_the_same(get_model_case: Any, name: str) -> None:
     from tvm import relax

@@ -218,8 +218,8 @@ def test_recorded_cases_are_within_the_stated_bound(recorded: Any, file: str, ba
     cases = [case for case in recorded(file) if "qnn." in case["text"]]
     assert len(cases) == {"operators": 64, "frontend_onnx": 49}[file]
     if LEVEL == "sample" and backend != "numpy":
-        # Each case is built on its own there.
-        cases = cases[::8]
+        # Each case is built on its own there, by apache-tvm in seconds.
+        cases = cases[:: 24 if backend == "tvm" else 8]
     compared = 0
     for case in cases:
         module = relay_ir.infer_type(relay_ir.parse(case["text"], case["id"]), declare_results=True)

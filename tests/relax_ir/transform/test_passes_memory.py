@@ -109,7 +109,7 @@ def storages(mod: rx.IRModule) -> list[AllocStorage]:
 
 
 @pytest.mark.tvm
-@pytest.mark.sweep(every=2)
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("name", CASES)
 def test_memory_is_planned_as_by_tvm(name: str) -> None:
     from tvm import relax
@@ -141,7 +141,7 @@ def test_memory_is_planned_as_by_tvm(name: str) -> None:
 
 
 @pytest.mark.tvm
-@pytest.mark.sweep(every=2)
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("name", CASES)
 def test_planned_memory_holds_the_same_numbers(name: str) -> None:
     mod = parse(CASES[name])
