@@ -14,11 +14,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from relay2relax.core.dtype import Array, numpy_dtype
+from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, ParseError, UnsupportedError, mistake
 from relay2relax.core.errors.table import reading, running
 from relay2relax.core.file_kinds import archive_names
 from relay2relax.core.npz import is_npz
+from relay2relax.core.torch_tensors import array_of
 
 # What PyTorch up to 1.5 wrote in front of its checkpoints.
 _OLD = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19"
@@ -86,16 +87,11 @@ def _is_state(found: object, key: str) -> bool:
 
 
 def _array(name: str, tensor: Any, short: Any) -> Array:
-    """Return a tensor as an array, its memory where numpy has the dtype; ``short`` is int16 as
-    PyTorch has it, in which bfloat16 is handed over.
-    """
-    tensor = tensor.detach()
-    narrow = str(tensor.dtype) == "torch.bfloat16"
+    """Return a tensor as an array; raises ParseError where numpy has no such array."""
     try:
-        found: Array = (tensor.contiguous().view(short) if narrow else tensor).numpy()
+        return array_of(tensor, short)
     except (TypeError, RuntimeError) as error:
         raise ParseError(
             f"tensor {name!r:.80} of the checkpoint is {tensor.dtype}, {tensor.layout}: numpy has no such array",
             kind=reading.PARAMETERS,
         ) from error
-    return found.view(numpy_dtype("bfloat16")) if narrow else found

@@ -1,7 +1,8 @@
 """All kinds of mistakes, a file for each area; codes are given by area and in order.
 
-01 reading, 02 types of Relay, 03 operators, 04 TVMScript, 05 Relax, 06 tensor programs,
-07 graphs, translators and patterns, 08 running and building, 09 files, options and all else.
+01 reading, 02 types of Relay, 03 operators, 04 TVMScript, 05 Relax and frontends,
+06 tensor programs, 07 graphs, translators and patterns, 08 running and building, 09 files, options
+and all else.
 """
 
 from functools import lru_cache
@@ -15,6 +16,7 @@ AREAS = (
     "operators",
     "script",
     "relax",
+    "frontends",
     "tensor_programs",
     "translating",
     "patterns",

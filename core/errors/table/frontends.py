@@ -1,0 +1,96 @@
+"""Kinds of mistakes about models of other frameworks."""
+
+from relay2relax.core.errors.exit_code import ExitCode
+from relay2relax.core.errors.kind import ErrorKind
+
+OPERATORS = ErrorKind(
+    "R2R-0560",
+    "a model has operators that a frontend does not read",
+    """The message names all operators of the model that are missing, so that one look says what is
+    to be done. A conversion of one's own is given as `custom_convert_map`.""",
+    """
+    import torch
+    from relay2relax import relay_ir
+
+    model = torch.jit.trace(torch.special.bessel_j0, torch.zeros(2))
+    relay_ir.frontend.from_pytorch(model, [("x", [2])])
+    """,
+    """
+    import torch
+    from relay2relax import relay_ir
+
+    model = torch.jit.trace(torch.tanh, torch.zeros(2))
+    relay_ir.frontend.from_pytorch(model, [("x", [2])])
+    """,
+    template="PyTorch operators that are not imported: {names}",
+    help="give `custom_convert_map={'aten::name': function}`; docs/howto/add-frontend-operator.md shows one",
+    exit=ExitCode.UNSUPPORTED,
+)
+NOT_TORCHSCRIPT = ErrorKind(
+    "R2R-0561",
+    "what is given is not a TorchScript module",
+    """A frontend runs nothing of a model. What a module computes is read from its TorchScript, which
+    `torch.jit.trace` or `torch.jit.script` makes of it.""",
+    """
+    import torch
+    from relay2relax import relay_ir
+
+    relay_ir.frontend.from_pytorch(torch.nn.Linear(3, 2), [("x", [1, 3])])
+    """,
+    """
+    import torch
+    from relay2relax import relay_ir
+
+    model = torch.jit.trace(torch.nn.Linear(3, 2), torch.zeros(1, 3))
+    relay_ir.frontend.from_pytorch(model, [("x", [1, 3])])
+    """,
+    template="a TorchScript module or function is expected, found {found}",
+    help="torch.jit.trace(model.eval(), example_inputs) makes one",
+)
+INPUTS = ErrorKind(
+    "R2R-0562",
+    "inputs that are stated for a model are not those that it has",
+    """Inputs are a list with `(name, shape)` or `(name, (shape, dtype))` for each input of the model,
+    in its order. Where the model states extents and dtypes of its own, they have to be the same.""",
+    """
+    import torch
+    from relay2relax import relay_ir
+
+    model = torch.jit.trace(torch.tanh, torch.zeros(2))
+    relay_ir.frontend.from_pytorch(model, [("x", [2]), ("y", [2])])
+    """,
+    """
+    import torch
+    from relay2relax import relay_ir
+
+    model = torch.jit.trace(torch.tanh, torch.zeros(2))
+    relay_ir.frontend.from_pytorch(model, [("x", [2])])
+    """,
+)
+FORM = ErrorKind(
+    "R2R-0563",
+    "a form of an operator that a frontend does not read",
+    """The operator is read, but not with these arguments: Relay has no operator that does the same, or
+    an argument that has to be known is computed by the model.""",
+    """
+    import torch
+    from relay2relax import relay_ir
+
+    def loss(x, y):
+        return torch.nn.functional.cross_entropy(x, y, label_smoothing=0.1)
+
+    example = torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64)
+    model = torch.jit.trace(loss, example)
+    relay_ir.frontend.from_pytorch(model, [("x", [3, 2]), ("y", ([3], "int64"))])
+    """,
+    """
+    import torch
+    from relay2relax import relay_ir
+
+    example = torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64)
+    model = torch.jit.trace(torch.nn.functional.cross_entropy, example)
+    relay_ir.frontend.from_pytorch(model, [("x", [3, 2]), ("y", ([3], "int64"))])
+    """,
+    template="{node} is not imported: {problem}",
+    exit=ExitCode.UNSUPPORTED,
+)

@@ -1,0 +1,251 @@
+"""What the conversion of an operator asks of its arguments, and how it makes Relay of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import Any, NoReturn, TypeAlias, Union, cast
+
+from relay2relax.core.dtype import of_array
+from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
+from relay2relax.core.errors.table import frontends
+from relay2relax.core.source import Span
+from relay2relax.ops.registry.table import relay_op
+from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.frontend.pytorch.dtypes import BY_NUMBER, result_dtype
+from relay2relax.relay_ir.inference.operators import infer_operator
+from relay2relax.relay_ir.ir.expr import (
+    Call,
+    Constant,
+    Expr,
+    Op,
+    RelayExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    children,
+    const,
+)
+from relay2relax.relay_ir.ir.rewrite import with_children
+from relay2relax.relay_ir.ir.types import TensorType, TupleType, Type
+from relay2relax.tir.extent import static
+
+# What a value of a graph is while it is read: an expression, or what is known beforehand.
+Number: TypeAlias = Union[int, float, bool]
+Value: TypeAlias = Union[Expr, Number, str, list["Value"], tuple["Value", ...], None]
+
+
+class Types:
+    """Types of expressions, inferred as they are asked for, each once."""
+
+    def __init__(self) -> None:
+        self._known: dict[Expr, Type] = {}
+
+    def of(self, expr: Expr) -> Type:
+        """Return the type of ``expr``; raises what inference of its operators raises."""
+        stack = [expr]
+        while stack:
+            node = stack[-1]
+            missing = [one for one in _operands(node) if one not in self._known] if node not in self._known else []
+            stack += missing
+            if not missing:
+                self._known.setdefault(node, self._known.get(node) or self._infer(node))
+                stack.pop()
+        return self._known[expr]
+
+    def _infer(self, node: Expr) -> Type:
+        match node:
+            case Var(name, annotation):
+                assert annotation is not None, f"variables of an import have types: %{name}"
+                return annotation
+            case Constant(data):
+                return TensorType(data.shape, of_array(data))
+            case Tuple(fields):
+                return TupleType(tuple(self._known[one] for one in fields))
+            case TupleGetItem(value, index):
+                whole = self._known[value]
+                assert isinstance(whole, TupleType)
+                return whole.fields[index]
+            case Call(Op(name), args, attrs):
+                record = relay_op(name)
+                if record is not None:
+                    return infer_operator(record, attrs, tuple(self._known[one] for one in args)).result
+        raise UnsupportedError(
+            f"a conversion makes {type(node).__name__}, whose type is not followed", kind=frontends.FORM
+        )
+
+
+def _operands(node: Expr) -> Sequence[Expr]:
+    return [one for one in children(node) if not isinstance(one, Op)]
+
+
+def with_spans(root: Expr, span: Span) -> Expr:
+    """Return ``root`` with ``span`` on what has none, down to what has one."""
+    done: dict[Expr, Expr] = {}
+    stack = [root]
+    while stack:
+        node = stack[-1]
+        if node in done or isinstance(node, (Op, Var)) or getattr(node, "span", None) is not None:
+            done.setdefault(node, node)
+            stack.pop()
+            continue
+        missing = [one for one in children(node) if one not in done]
+        stack += missing
+        if not missing:
+            made = with_children(node, [done[one] for one in children(node)])
+            done[node] = cast(Expr, replace(cast(Any, made), span=span))
+            stack.pop()
+    return done[root]
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """A node under conversion: its kind, its arguments, and the span of what is made of it."""
+
+    kind: str
+    args: tuple[Value, ...]
+    span: Span
+    types: Types = field(repr=False)
+    default_dtype: str = "float32"
+
+    def refuse(self, problem: str) -> NoReturn:
+        """Raise UnsupportedError for this form of the operator."""
+        raise UnsupportedError(mistake(frontends.FORM, node=f"{self.span.source_name} ({self.kind})", problem=problem))
+
+    # --- arguments ---
+
+    def value(self, place: int) -> Value:
+        """Return an argument, None where it is left out."""
+        return self.args[place] if place < len(self.args) else None
+
+    def tensor(self, place: int) -> Expr:
+        """Return an argument that is a tensor; a number becomes a constant."""
+        found = self.value(place)
+        if isinstance(found, (bool, int, float)):
+            return self.const(found, result_dtype((), (), (found,)))
+        if not isinstance(found, RelayExpr):
+            self.refuse(f"argument {place} is expected to be a tensor, found {found!r}")
+        return found
+
+    def optional(self, place: int) -> Expr | None:
+        """Return an argument that is a tensor, or None."""
+        return None if self.value(place) is None else self.tensor(place)
+
+    def number(self, place: int, default: Number | None = None) -> Number:
+        """Return an argument that is a number, ``default`` where it is None or left out."""
+        found = self.value(place)
+        if found is None and default is not None:
+            return default
+        if isinstance(found, Constant) and not found.data.shape:
+            found = found.data.item()
+        if not isinstance(found, (bool, int, float)):
+            self.refuse(f"argument {place} has to be a number that is known beforehand")
+        return found
+
+    def integer(self, place: int, default: int | None = None) -> int:
+        """Return an argument that is an integer."""
+        return int(self.number(place, default))
+
+    def integers(self, place: int) -> list[int] | None:
+        """Return an argument that is a list of integers, or one integer; None where it is None."""
+        found = self.value(place)
+        if found is None:
+            return None
+        every = found if isinstance(found, list) else [found]
+        known = [one.data.item() if isinstance(one, Constant) and not one.data.shape else one for one in every]
+        if not all(isinstance(one, (int, float)) for one in known):
+            self.refuse(f"argument {place} has to be integers that are known beforehand")
+        return [int(cast(int, one)) for one in known]
+
+    def sizes(self, place: int) -> list[int]:
+        """Return an argument that is a list of integers."""
+        found = self.integers(place)
+        if found is None:
+            self.refuse(f"argument {place} is missing")
+        return found
+
+    def tensors(self, place: int) -> list[Expr]:
+        """Return an argument that is a list of tensors, or a tuple."""
+        found = self.value(place)
+        if isinstance(found, RelayExpr) and isinstance(self.types.of(found), TupleType):
+            return self.fields(found)
+        if not isinstance(found, (list, tuple)) or not all(isinstance(one, RelayExpr) for one in found):
+            self.refuse(f"argument {place} has to be a list of tensors")
+        return cast("list[Expr]", list(found))
+
+    def dtype_at(self, place: int) -> str | None:
+        """Return an argument that is a dtype, or None."""
+        number = self.value(place)
+        if number is None:
+            return None
+        if not isinstance(number, int) or number not in BY_NUMBER:
+            self.refuse(f"argument {place} is expected to be a dtype that Relay has, found {number!r}")
+        return BY_NUMBER[number]
+
+    # --- types ---
+
+    def type_of(self, expr: Expr) -> TensorType:
+        """Return the type of a tensor."""
+        found = self.types.of(expr)
+        if not isinstance(found, TensorType):
+            self.refuse(f"a tensor is expected, found {found}")
+        return found
+
+    def shape(self, expr: Expr) -> tuple[int, ...]:
+        """Return the extents of a tensor, which have to be numbers."""
+        extents = [static(one) for one in self.type_of(expr).shape]
+        known = tuple(one for one in extents if one is not None)
+        if len(known) != len(extents):
+            self.refuse(f"it asks for the extents of a tensor of {self.type_of(expr)}")
+        return known
+
+    def rank(self, expr: Expr) -> int:
+        """Return the number of dimensions of a tensor."""
+        return len(self.type_of(expr).shape)
+
+    def dtype(self, expr: Expr) -> str:
+        """Return the dtype of a tensor."""
+        return self.type_of(expr).dtype
+
+    # --- Relay ---
+
+    def call(self, name: str, *args: object, **attrs: object) -> Expr:
+        """Return a call of a Relay operator, with the arguments of TVM's function of its name."""
+        function: Callable[..., Expr] = reduce(getattr, name.split("."), cast(Any, op))
+        try:
+            made = function(*args, span=self.span, **attrs)
+            self.types.of(made)
+        except Relay2RelaxError as error:
+            self.refuse(error.diagnostics[0].title)
+        return made
+
+    def const(self, value: object, dtype: str) -> Constant:
+        """Return a constant."""
+        return replace(const(value, dtype), span=self.span)
+
+    def tuple(self, fields: Sequence[Expr]) -> Tuple:
+        """Return a tuple."""
+        return Tuple(tuple(fields), self.span)
+
+    def fields(self, whole: Expr) -> list[Expr]:
+        """Return the fields of a tuple."""
+        found = self.types.of(whole)
+        if not isinstance(found, TupleType):
+            self.refuse(f"a tuple is expected, found {found}")
+        return [TupleGetItem(whole, place, whole.span) for place in range(len(found.fields))]
+
+    def cast(self, expr: Expr, dtype: str) -> Expr:
+        """Return ``expr`` as ``dtype``: itself where it has it."""
+        return expr if self.dtype(expr) == dtype else self.call("cast", expr, dtype=dtype)
+
+    def promoted(self, *values: Value) -> list[Expr]:
+        """Return tensors and numbers in the dtype of PyTorch's arithmetic over them."""
+        exprs = [one for one in values if isinstance(one, RelayExpr)]
+        numbers = [one for one in values if isinstance(one, (bool, int, float))]
+        if len(exprs) + len(numbers) != len(values):
+            self.refuse("its operands have to be tensors and numbers")
+        tensors = [self.dtype(one) for one in exprs if self.rank(one)]
+        scalars = [self.dtype(one) for one in exprs if not self.rank(one)]
+        dtype = result_dtype(tensors, scalars, numbers)
+        return [self.cast(one, dtype) if isinstance(one, RelayExpr) else self.const(one, dtype) for one in values]

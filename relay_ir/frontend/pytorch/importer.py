@@ -1,0 +1,236 @@
+"""From a TorchScript module to Relay, node by node."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.errors import UnsupportedError, mistake
+from relay2relax.core.errors.table import frontends
+from relay2relax.core.source import Span
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Types, Value, with_spans
+from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, input_variables
+from relay2relax.relay_ir.frontend.pytorch.naming import Names, name_graph
+from relay2relax.relay_ir.frontend.pytorch.operators import aten_operators
+from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
+from relay2relax.relay_ir.frontend.pytorch.torchscript import (
+    CONSTANT,
+    LISTS,
+    UNPACKED,
+    Node,
+    TorchGraph,
+    constant_of,
+    read_graph,
+    tensor_of,
+    write_renamed,
+)
+from relay2relax.relay_ir.ir.expr import Expr, Function, RelayExpr, Tuple, Var, const
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import free_vars
+from relay2relax.relay_ir.ir.types import TensorType
+
+# A conversion as TVM's users write it: of arguments and their dtypes.
+CustomConvert = Callable[[list[Value], list[str]], Value]
+
+
+def from_pytorch(
+    script_module: object,
+    input_infos: Sequence[InputInfo],
+    custom_convert_map: Mapping[str, CustomConvert] | None = None,
+    default_dtype: str = "float32",
+    use_parser_friendly_name: bool = False,
+    keep_quantized_weight: bool = False,
+    export_renamed_c_graph_path: str | os.PathLike[str] | None = None,
+    preserve_pytorch_scopes: bool = False,
+) -> tuple[IRModule, dict[str, Array]]:
+    """Return a TorchScript module as a Relay module, and its weights by name.
+
+    ``input_infos`` has ``(name, shape)`` or ``(name, (shape, dtype))`` for each input; where no
+    dtype is said, and the module says none, it is ``default_dtype``. Inputs that nothing uses are
+    left out of ``main``, as TVM leaves them; weights follow the inputs. Names and spans are TVM's:
+    ``aten::linear_0.weight``, with ``use_parser_friendly_name`` such as the Relay parser reads
+    without quotes, and with ``preserve_pytorch_scopes`` those of PyTorch's modules. Weights are
+    viewed where numpy can. ``custom_convert_map`` has conversions of operators by name, which are
+    given arguments and their dtypes; they come before those that are built in. With
+    ``export_renamed_c_graph_path`` the graph is written there, its values named as spans are.
+
+    Raises UnsupportedError where PyTorch is not installed, for what is not a TorchScript module,
+    inputs that are not the module's, for operators that are not read (all of them are named, those
+    of control flow too), for a form of one that is not read, and with ``keep_quantized_weight``.
+    """
+    if keep_quantized_weight:
+        raise UnsupportedError(
+            mistake(frontends.FORM, node="a quantised module", problem="`keep_quantized_weight` has nothing to keep")
+        )
+    graph = read_graph(script_module)
+    custom = dict(custom_convert_map or {})
+    missing = sorted(kind for kind in graph.kinds if kind not in custom and _record(kind) is None)
+    if missing:
+        raise UnsupportedError(mistake(frontends.OPERATORS, names=", ".join(missing)))
+    inputs = input_variables(graph.inputs, input_infos, default_dtype)
+    named = {value: one.name for value, one in inputs.items()}
+    names = name_graph(graph, named, use_parser_friendly_name, preserve_pytorch_scopes)
+    if export_renamed_c_graph_path is not None:
+        write_renamed(graph, names.outputs, export_renamed_c_graph_path)
+    importer = _Importer(graph, names, custom, default_dtype)
+    importer.variables(inputs)
+    for node in graph.nodes:
+        importer.node(node)
+    body = importer.result()
+    used = free_vars(body)
+    data = [one for one in importer.inputs if one in used]
+    weights = [one for one in used if one.name in importer.arrays]
+    found = IRModule.from_expr(Function((*data, *weights), body))
+    return found, {one.name: importer.arrays[one.name] for one in weights}
+
+
+def _record(kind: str) -> AtenOperator | None:
+    """Return the record of an operator, or of the one that it does in place (``aten::add_``)."""
+    table = aten_operators()
+    return table.get(kind) or (table.get(kind.removesuffix("_")) if _in_place(kind) else None)
+
+
+def _in_place(kind: str) -> bool:
+    return kind.endswith("_") and not kind.endswith("__")
+
+
+@dataclass(eq=False)
+class _Importer:
+    """A graph under import: the values of its names so far.
+
+    ``shared`` are names whose memory, in PyTorch, other names may see as well.
+    """
+
+    graph: TorchGraph
+    names: Names
+    custom: Mapping[str, CustomConvert]
+    default_dtype: str
+    values: dict[str, Value] = field(default_factory=dict)
+    arrays: dict[str, Array] = field(default_factory=dict)
+    inputs: list[Var] = field(default_factory=list)
+    shared: set[str] = field(default_factory=set)
+    types: Types = field(default_factory=Types)
+
+    def variables(self, inputs: Mapping[str, Var]) -> None:
+        """Give the inputs, and what the module holds, their values."""
+        for value, one in inputs.items():
+            self.values[value] = made = replace(one, span=self._span(value))
+            self.inputs.append(made)
+        weights: dict[str, Var] = {}
+        for value, (path, held) in self.graph.attributes.items():
+            array = tensor_of(held)
+            if array is None:
+                self.values[value] = held if isinstance(held, (bool, int, float, str)) else None
+                continue
+            name = self.names.weights.get(value, path)
+            if name not in weights:
+                self.arrays[name] = array
+                weights[name] = var(name, shape=array.shape, dtype=of_array(array), span=self._span(value))
+            self.values[value] = weights[name]
+
+    def _span(self, value: str) -> Span | None:
+        name = self.names.spans.get(value)
+        return None if name is None else Span(name)
+
+    def node(self, node: Node) -> None:
+        """Give the values that a node makes."""
+        if node.kind == CONSTANT:
+            self.values[node.outputs[0]] = self._constant(node)
+        elif node.kind in LISTS:
+            found = [self.values[name] for name in node.inputs]
+            self.values[node.outputs[0]] = found if node.kind == "prim::ListConstruct" else tuple(found)
+            self.shared.update(node.inputs)
+        elif node.kind in UNPACKED:
+            self._unpack(node)
+        else:
+            self._operator(node)
+
+    def _constant(self, node: Node) -> Value:
+        value = constant_of(node)
+        array = tensor_of(value)
+        if array is not None:
+            return array.item() if not array.ndim else const(array, of_array(array))
+        if isinstance(value, (list, tuple)) and not any(tensor_of(one) is not None for one in value):
+            return list(value)
+        return value if isinstance(value, (bool, int, float, str)) else None
+
+    def _unpack(self, node: Node) -> None:
+        whole = self.values[node.inputs[0]]
+        parts: Sequence[Value]
+        if isinstance(whole, (list, tuple)):
+            parts = whole
+        else:
+            at = self._conversion(node)
+            parts = at.fields(at.tensor(0))
+        self.values.update(zip(node.outputs, parts, strict=True))
+        if node.inputs[0] in self.shared:
+            self.shared.update(node.outputs)
+
+    def _conversion(self, node: Node) -> Conversion:
+        args = tuple(self.values[name] for name in node.inputs)
+        return Conversion(node.kind, args, Span(self.names.nodes[node.outputs[0]]), self.types, self.default_dtype)
+
+    def _operator(self, node: Node) -> None:
+        at = self._conversion(node)
+        record = _record(node.kind)
+        if _in_place(node.kind) and node.inputs[0] in self.shared:
+            at.refuse("it writes into a tensor of which there are views, or which is one")
+        if node.kind in self.custom:
+            made = self._customised(at, self.custom[node.kind])
+        else:
+            assert record is not None, "operators without a record were refused before"
+            made = record.convert(at)
+        if len(node.outputs) == 1:
+            self.values[node.outputs[0]] = made
+        else:
+            several = at.fields(made) if isinstance(made, RelayExpr) else made
+            if not isinstance(several, (list, tuple)) or len(several) != len(node.outputs):
+                at.refuse(f"of its {len(node.outputs)} results not all have a form in Relay")
+            self.values.update(zip(node.outputs, several, strict=True))
+        if _in_place(node.kind):
+            self.values[node.inputs[0]] = made
+        elif record is not None and record.view:
+            self.shared.update((*node.inputs[:1], *node.outputs))
+
+    def _customised(self, at: Conversion, convert: CustomConvert) -> Value:
+        """Return what a user's conversion makes, its parts with the node's span."""
+        dtypes = [self._dtype(one) for one in at.args]
+        made = convert(list(at.args), dtypes)
+        if isinstance(made, (list, tuple)):
+            return type(made)(with_spans(one, at.span) if isinstance(one, RelayExpr) else one for one in made)
+        return with_spans(made, at.span) if isinstance(made, RelayExpr) else made
+
+    def _dtype(self, value: Value) -> str:
+        if isinstance(value, RelayExpr):
+            found = self.types.of(value)
+            return found.dtype if isinstance(found, TensorType) else "UnsupportedType"
+        if isinstance(value, list):
+            return "ListType"
+        return {bool: "bool", int: "int32", float: "float32", str: "str"}.get(type(value), "UnsupportedType")
+
+    def result(self) -> Expr:
+        """Return what the graph returns: tuples within tuples are one."""
+        every = [part for name in self.graph.results for part in _flat(self.values[name])]
+        made = [_expression(one) for one in every]
+        if not made:
+            raise UnsupportedError(mistake(frontends.FORM, node="the module", problem="it returns nothing"))
+        return made[0] if len(made) == 1 else Tuple(tuple(made))
+
+
+def _flat(value: Value) -> list[Value]:
+    """Return the parts of a tuple, and of those within it."""
+    return [part for one in value for part in _flat(one)] if isinstance(value, tuple) else [value]
+
+
+def _expression(value: Value) -> Expr:
+    if isinstance(value, RelayExpr):
+        return value
+    if isinstance(value, list):
+        return Tuple(tuple(map(_expression, value)))
+    if isinstance(value, (bool, int, float)):
+        return const(value)
+    problem = f"it returns {value!r}, which is no tensor, or a second result that Relay's operator lacks"
+    raise UnsupportedError(mistake(frontends.FORM, node="the module", problem=problem))

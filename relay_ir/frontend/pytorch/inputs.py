@@ -1,0 +1,66 @@
+"""The inputs of a module as the user states them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NoReturn, TypeAlias, Union
+
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import frontends
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.frontend.pytorch.dtypes import dtype_of
+from relay2relax.relay_ir.frontend.pytorch.torchscript import Input
+from relay2relax.relay_ir.ir.expr import Var
+from relay2relax.tir.extent import Extent, static
+
+Shape: TypeAlias = Sequence[Extent]
+InputInfo: TypeAlias = tuple[str, Union[Shape, tuple[Shape, str]]]
+
+
+def input_variables(inputs: Sequence[Input], infos: Sequence[InputInfo], default_dtype: str) -> Mapping[str, Var]:
+    """Return a variable for each input, by the name of its value.
+
+    Raises UnsupportedError where ``infos`` are not those of ``inputs``.
+    """
+    if not isinstance(infos, (list, tuple)):
+        _wrong(f"a list of inputs is expected, found {infos!r}")
+    if len(infos) != len(inputs):
+        _wrong(f"the model has {len(inputs)} inputs, {len(infos)} are stated")
+    found: dict[str, Var] = {}
+    for one, info in zip(inputs, infos, strict=True):
+        name, shape, stated = _parts(info)
+        if one.kind != "TensorType":
+            _wrong(f"input {name!r} of the model is not a tensor, but a {one.kind}")
+        dtype = dtype_of(one.dtype or stated or default_dtype)
+        if dtype is None or (one.dtype and stated and dtype != dtype_of(stated)):
+            _wrong(f"input {name!r} is {one.dtype or 'of a dtype that Relay has'} in the model, {stated!r} is stated")
+        if one.shape is not None and not _fits(one.shape, shape):
+            _wrong(f"input {name!r} has the shape {one.shape} in the model, {list(shape)} is stated")
+        found[one.name] = var(name, shape=tuple(shape), dtype=dtype)
+    names = [one.name for one in found.values()]
+    if len(set(names)) != len(names):
+        _wrong(f"two inputs have one name: {', '.join(names)}")
+    return found
+
+
+def _fits(own: Sequence[int | None], stated: Shape) -> bool:
+    """Whether stated extents are those of the model, where it says any."""
+    return len(own) == len(stated) and all(a in (None, static(b)) for a, b in zip(own, stated, strict=True))
+
+
+def _parts(info: object) -> tuple[str, Shape, str | None]:
+    """Return name, shape and dtype of a stated input."""
+    match info:
+        case (str(name), (shape, str(dtype))):
+            pass
+        case (str(name), shape):
+            dtype = None
+        case _:
+            _wrong(f"(name, shape) or (name, (shape, dtype)) is expected, found {info!r}")
+    if not isinstance(shape, Sequence) or isinstance(shape, str):
+        _wrong(f"the shape of input {name!r} is expected to be a list of extents, found {shape!r}")
+    return name, shape, dtype
+
+
+def _wrong(problem: str) -> NoReturn:
+    raise UnsupportedError(problem, kind=frontends.INPUTS)

@@ -1,0 +1,15 @@
+"""The ATen operators that are imported: a record for each, a file for each family."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+from relay2relax.relay_ir.frontend.pytorch.operators import matmul
+from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
+
+_FAMILIES = (matmul,)
+
+
+@lru_cache(maxsize=None)
+def aten_operators() -> Mapping[str, AtenOperator]:
+    """Return the records by name (``aten::linear``)."""
+    return {record.name: record for family in _FAMILIES for record in family.RECORDS}

@@ -1,0 +1,91 @@
+"""Matrix products.
+
+A product of more than two dimensions is one of batches, as TVM's importer makes it: both operands
+are spread to common extents, and the dimensions in front become one.
+"""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
+from relay2relax.relay_ir.frontend.pytorch.operators.record import records
+from relay2relax.relay_ir.ir.expr import Expr
+
+
+def _product(at: Conversion, a: Expr, b: Expr) -> Expr:
+    """Return ``torch.matmul(a, b)``."""
+    if not at.rank(a) or not at.rank(b):
+        at.refuse("both operands of a product have at least one dimension")
+    added = []
+    if at.rank(a) == 1:
+        a = at.call("expand_dims", a, axis=0)
+        added.append(-2)
+    if at.rank(b) == 1:
+        b = at.call("expand_dims", b, axis=1)
+        added.append(-1)
+    if at.rank(a) == at.rank(b) == 2:
+        made = at.call("nn.dense", a, at.call("transpose", b))
+    else:
+        made = _batches(at, a, b)
+    return at.call("squeeze", made, axis=added)
+
+
+def _batches(at: Conversion, a: Expr, b: Expr) -> Expr:
+    left, right = at.shape(a), at.shape(b)
+    pairs = list(zip_longest(reversed(left[:-2]), reversed(right[:-2]), fillvalue=1))
+    if any(one != other and 1 not in (one, other) for one, other in pairs):
+        at.refuse(f"extents {left} and {right} do not go together")
+    batch = [other if one == 1 else one for one, other in reversed(pairs)]
+    wide_a = at.call("broadcast_to", a, [*batch, *left[-2:]])
+    wide_b = at.call("broadcast_to", b, [*batch, *right[-2:]])
+    flat_a = at.call("reshape", wide_a, [-1, *left[-2:]])
+    flat_b = at.call("reshape", wide_b, [-1, *right[-2:]])
+    made = at.call("nn.batch_matmul", flat_a, flat_b, transpose_b=False)
+    return at.call("reshape", made, [*batch, left[-2], right[-1]])
+
+
+def _linear(at: Conversion) -> Value:
+    data, weight, bias = at.tensor(0), at.tensor(1), at.optional(2)
+    if at.rank(data) == at.rank(weight) == 2:
+        made = at.call("nn.dense", data, weight)
+    elif at.rank(weight) == 1:
+        made = _product(at, data, weight)
+    else:
+        # TVM's importer makes this transpose before it looks at the operands.
+        made = _product(at, data, at.call("transpose", weight, axes=[1, 0]))
+    if bias is None:
+        return made
+    if at.rank(bias) == 1:
+        return at.call("nn.bias_add", made, bias, axis=-1)
+    return at.call("add", *at.promoted(made, bias))
+
+
+def _addmm(at: Conversion) -> Value:
+    added, a, b = at.tensor(0), at.tensor(1), at.tensor(2)
+    beta, alpha = at.number(3, 1), at.number(4, 1)
+    turned = at.call("transpose", b, axes=[1, 0])
+    made = at.call("nn.dense", a, turned, units=at.shape(turned)[0])
+    if alpha != 1:
+        made = at.call("multiply", made, at.const(alpha, at.dtype(made)))
+    if beta != 1:
+        added = at.call("multiply", added, at.const(beta, at.dtype(added)))
+    return at.call("add", made, added)
+
+
+def _baddbmm(at: Conversion) -> Value:
+    added, a, b = at.tensor(0), at.tensor(1), at.tensor(2)
+    product = at.call("nn.batch_matmul", a, b, transpose_b=False)
+    dtype = at.dtype(product)
+    one = at.call("multiply", at.const(at.number(3, 1), dtype), added)
+    other = at.call("multiply", at.const(at.number(4, 1), dtype), product)
+    return at.call("add", one, other)
+
+
+def _matmul(at: Conversion) -> Value:
+    return _product(at, at.tensor(0), at.tensor(1))
+
+
+RECORDS = records({
+    "addmm": _addmm, "baddbmm": _baddbmm, "bmm": _matmul, "linear": _linear, "matmul": _matmul, "mm": _matmul,
+})  # fmt: skip

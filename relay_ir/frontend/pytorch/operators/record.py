@@ -1,0 +1,31 @@
+"""What the importer knows of an ATen operator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
+
+# Makes the value of a node. Of several outputs it makes a tuple, with None for what Relay cannot
+# say.
+Convert: TypeAlias = Callable[[Conversion], Value]
+
+
+@dataclass(frozen=True, slots=True)
+class AtenOperator:
+    """An operator: ``name`` as graphs have it, and what makes Relay of it.
+
+    ``view``: PyTorch's result may share its memory with the first argument, so that what is
+    written into one is seen in the other.
+    """
+
+    name: str
+    convert: Convert
+    view: bool = False
+
+
+def records(converts: Mapping[str, Convert], view: bool = False) -> Sequence[AtenOperator]:
+    """Return the records of operators by their names without ``aten::``."""
+    return [AtenOperator(f"aten::{name}", convert, view) for name, convert in converts.items()]

@@ -1,0 +1,174 @@
+"""The graph of a TorchScript module, as records.
+
+Only what the module itself says is read: nothing of it is run, and no source of it is looked at.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import UnsupportedError, mistake
+from relay2relax.core.errors.table import frontends, running
+from relay2relax.core.output import OutputFile
+from relay2relax.core.torch_tensors import array_of
+
+# Nodes that are no operators: constants, attributes, lists and tuples.
+CONSTANT, ATTRIBUTE = "prim::Constant", "prim::GetAttr"
+LISTS = frozenset({"prim::ListConstruct", "prim::TupleConstruct"})
+UNPACKED = frozenset({"prim::ListUnpack", "prim::TupleUnpack"})
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: its kind (``aten::linear``), and the values that it takes and gives, by name.
+
+    ``scope`` is the module that it was traced in, ``native`` PyTorch's node.
+    """
+
+    kind: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    scope: str
+    native: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An input: dtype ("Float", …) and extents where the module states them."""
+
+    name: str
+    kind: str
+    dtype: str | None
+    shape: tuple[int | None, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TorchGraph:
+    """A graph: its inputs, its nodes in the order in which they run, and what it returns.
+
+    ``attributes`` has what the module holds, by the names of values: the name that the module
+    gives it ("layer.0.weight"), and itself. ``kinds`` are the operators at any depth.
+    """
+
+    inputs: tuple[Input, ...]
+    nodes: tuple[Node, ...]
+    results: tuple[str, ...]
+    attributes: Mapping[str, tuple[str, Any]]
+    kinds: frozenset[str]
+    native: Any
+
+
+def read_graph(module: object) -> TorchGraph:
+    """Return the graph of a traced or scripted module or function, calls inside it inlined.
+
+    Raises UnsupportedError where PyTorch is not installed or ``module`` is something else.
+    """
+    torch = _torch()
+    is_module = isinstance(module, torch.jit.ScriptModule)
+    if not is_module and not isinstance(module, torch.jit.ScriptFunction):
+        raise UnsupportedError(mistake(frontends.NOT_TORCHSCRIPT, found=type(module).__qualname__))
+    graph: Any = getattr(module, "inlined_graph")  # noqa: B009 - what a type checker does not know
+    given = list(graph.inputs())
+    nodes: list[Node] = []
+    held: dict[str, tuple[str, Any]] = {given[0].debugName(): ("", module)} if is_module else {}
+    for node in graph.nodes():
+        read = Node(
+            node.kind(),
+            tuple(one.debugName() for one in node.inputs()),
+            tuple(one.debugName() for one in node.outputs()),
+            node.scopeName(),
+            node,
+        )
+        if read.kind == ATTRIBUTE:
+            path, owner = held[read.inputs[0]]
+            name = node.s("name")
+            held[read.outputs[0]] = (f"{path}.{name}" if path else name, getattr(owner, name))
+        elif read.outputs:
+            nodes.append(read)
+    results = tuple(one.debugName() for one in graph.outputs())
+    inputs = tuple(map(_input, given[1:] if is_module else given))
+    return TorchGraph(inputs, tuple(nodes), results, held, _kinds(graph), graph)
+
+
+def _kinds(graph: Any) -> frozenset[str]:
+    """Return the kinds of operators, those in branches and loops too."""
+    found: set[str] = set()
+    stack = list(graph.nodes())
+    while stack:
+        node = stack.pop()
+        if node.outputsSize():
+            found.add(node.kind())
+        stack += [inner for block in node.blocks() for inner in block.nodes()]
+    return frozenset(found - {CONSTANT, ATTRIBUTE} - LISTS - UNPACKED)
+
+
+def write_renamed(graph: TorchGraph, names: Mapping[str, str], path: str | os.PathLike[str]) -> None:
+    """Write PyTorch's text of a graph, its values called as ``names`` says."""
+    for node in graph.nodes:
+        for output in node.native.outputs():
+            output.setDebugName(names[output.debugName()])
+    OutputFile(Path(path)).write(str(graph.native).encode())
+
+
+def _torch() -> Any:
+    try:
+        import torch
+    except ImportError as error:
+        lacking = mistake(running.LIBRARY, what="PyTorch, by which a TorchScript module is read,", problem=error)
+        raise UnsupportedError(replace(lacking, help="pip install 'relay2relax[torch]'")) from error
+    return torch
+
+
+def _input(value: Any) -> Input:
+    kind = value.type().kind()
+    if kind != "TensorType":
+        return Input(value.debugName(), kind, None, None)
+    sizes = value.type().sizes()
+    shape = None if sizes is None else tuple(sizes)
+    return Input(value.debugName(), kind, value.type().scalarType(), shape)
+
+
+def constant_of(node: Node) -> object:
+    """Return the value of a ``prim::Constant``: a number, text, a tensor, a list of them, or
+    None.
+    """
+    return node.native.output().toIValue()
+
+
+def tensor_of(value: object) -> Array | None:
+    """Return the array of a tensor of PyTorch's, None for anything else.
+
+    Raises UnsupportedError for a tensor that numpy has no array of.
+    """
+    torch = _torch()
+    if not isinstance(value, torch.Tensor):
+        return None
+    try:
+        return array_of(value.cpu(), torch.int16)
+    except (TypeError, RuntimeError) as error:
+        found = f"a tensor of {value.dtype}, {value.layout}, which numpy has no array of"
+        raise UnsupportedError(mistake(frontends.FORM, node="the module", problem=f"it holds {found}")) from error
+
+
+def first_users(nodes: tuple[Node, ...]) -> Iterator[tuple[str, Node, bool]]:
+    """Yield each value that nodes take, with the first node that takes it.
+
+    Last comes whether it takes the value itself: what a list holds goes to the list's user.
+    """
+    seen: set[str] = set()
+    lists: dict[str, tuple[str, ...]] = {}
+    for node in nodes:
+        if node.kind in LISTS:
+            lists[node.outputs[0]] = node.inputs
+            continue
+        for name in node.inputs:
+            itself = name not in lists
+            for one in (name,) if itself else lists[name]:
+                if one not in seen:
+                    seen.add(one)
+                    yield one, node, itself
