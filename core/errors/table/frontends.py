@@ -19,11 +19,11 @@ OPERATORS = ErrorKind(
     import torch
     from relay2relax import relay_ir
 
-    model = torch.jit.trace(torch.tanh, torch.zeros(2))
-    relay_ir.frontend.from_pytorch(model, [("x", [2])])
+    model = torch.jit.trace(torch.matmul, (torch.zeros(2), torch.zeros(2)))
+    relay_ir.frontend.from_pytorch(model, [("x", [2]), ("y", [2])])
     """,
     template="PyTorch operators that are not imported: {names}",
-    help="give `custom_convert_map={'aten::name': function}`; docs/howto/add-frontend-operator.md shows one",
+    help="give a conversion of your own: `custom_convert_map={'aten::name': function}`",
     exit=ExitCode.UNSUPPORTED,
 )
 NOT_TORCHSCRIPT = ErrorKind(
@@ -56,16 +56,17 @@ INPUTS = ErrorKind(
     import torch
     from relay2relax import relay_ir
 
-    model = torch.jit.trace(torch.tanh, torch.zeros(2))
-    relay_ir.frontend.from_pytorch(model, [("x", [2]), ("y", [2])])
+    model = torch.jit.trace(torch.matmul, (torch.zeros(2), torch.zeros(2)))
+    relay_ir.frontend.from_pytorch(model, [("x", [2])])
     """,
     """
     import torch
     from relay2relax import relay_ir
 
-    model = torch.jit.trace(torch.tanh, torch.zeros(2))
-    relay_ir.frontend.from_pytorch(model, [("x", [2])])
+    model = torch.jit.trace(torch.matmul, (torch.zeros(2), torch.zeros(2)))
+    relay_ir.frontend.from_pytorch(model, [("x", [2]), ("y", [2])])
     """,
+    template="the inputs that are stated are not the model's: {problem}",
 )
 FORM = ErrorKind(
     "R2R-0563",
@@ -76,20 +77,15 @@ FORM = ErrorKind(
     import torch
     from relay2relax import relay_ir
 
-    def loss(x, y):
-        return torch.nn.functional.cross_entropy(x, y, label_smoothing=0.1)
-
-    example = torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64)
-    model = torch.jit.trace(loss, example)
-    relay_ir.frontend.from_pytorch(model, [("x", [3, 2]), ("y", ([3], "int64"))])
+    model = torch.jit.trace(torch.nn.Linear(3, 2), torch.zeros(1, 3))
+    relay_ir.frontend.from_pytorch(model, [("x", [1, 3])], keep_quantized_weight=True)
     """,
     """
     import torch
     from relay2relax import relay_ir
 
-    example = torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64)
-    model = torch.jit.trace(torch.nn.functional.cross_entropy, example)
-    relay_ir.frontend.from_pytorch(model, [("x", [3, 2]), ("y", ([3], "int64"))])
+    model = torch.jit.trace(torch.nn.Linear(3, 2), torch.zeros(1, 3))
+    relay_ir.frontend.from_pytorch(model, [("x", [1, 3])])
     """,
     template="{node} is not imported: {problem}",
     exit=ExitCode.UNSUPPORTED,

@@ -233,7 +233,8 @@ class Conversion:
         found = self.types.of(whole)
         if not isinstance(found, TupleType):
             self.refuse(f"a tuple is expected, found {found}")
-        return [TupleGetItem(whole, place, whole.span) for place in range(len(found.fields))]
+        span = None if isinstance(whole, Op) else whole.span
+        return [TupleGetItem(whole, place, span) for place in range(len(found.fields))]
 
     def cast(self, expr: Expr, dtype: str) -> Expr:
         """Return ``expr`` as ``dtype``: itself where it has it."""

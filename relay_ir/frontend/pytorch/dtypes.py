@@ -42,7 +42,7 @@ def _wider(one: str, other: str) -> str:
         return max(one, other, key=_category)
     if "bfloat16" in (one, other):
         return "float64" if "float64" in (one, other) else "float32"
-    return np.promote_types(numpy_dtype(one), numpy_dtype(other)).name
+    return str(np.promote_types(numpy_dtype(one), numpy_dtype(other)))
 
 
 def result_dtype(tensors: Sequence[str], scalars: Sequence[str], numbers: Sequence[object]) -> str:

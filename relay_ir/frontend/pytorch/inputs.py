@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NoReturn, TypeAlias, Union
 
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import frontends
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.frontend.pytorch.dtypes import dtype_of
@@ -50,11 +50,12 @@ def _fits(own: Sequence[int | None], stated: Shape) -> bool:
 
 def _parts(info: object) -> tuple[str, Shape, str | None]:
     """Return name, shape and dtype of a stated input."""
+    dtype: str | None = None
     match info:
-        case (str(name), (shape, str(dtype))):
-            pass
+        case (str(name), (shape, str(stated))):
+            dtype = stated
         case (str(name), shape):
-            dtype = None
+            pass
         case _:
             _wrong(f"(name, shape) or (name, (shape, dtype)) is expected, found {info!r}")
     if not isinstance(shape, Sequence) or isinstance(shape, str):
@@ -63,4 +64,4 @@ def _parts(info: object) -> tuple[str, Shape, str | None]:
 
 
 def _wrong(problem: str) -> NoReturn:
-    raise UnsupportedError(problem, kind=frontends.INPUTS)
+    raise UnsupportedError(mistake(frontends.INPUTS, problem=problem))

@@ -30,7 +30,7 @@ fn (%input0: Tensor[(1, 3, 10, 10), float32] /* span=aten::linear_0.input0:0:0 *
 }"""  # noqa: E501
 
 
-class Two(torch.nn.Module):
+class Two(torch.nn.Module):  # type: ignore[misc, name-defined]
     """Two layers, one of them used twice."""
 
     def __init__(self) -> None:
