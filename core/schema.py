@@ -141,23 +141,28 @@ def to_lines(value: object) -> str:
     return visible_json(msgspec.json.format(compact, indent=1).decode("utf-8", "surrogatepass"))
 
 
-def parse_json(content: str | bytes, what: str) -> Any:
+def parse_json(content: str | bytes, what: str, *, control: bool = False) -> Any:
     """Return a JSON document as plain values, for whoever chooses a form by what it says.
+
+    ``control`` characters may stand in its strings as they are, where its writer escapes fewer than
+    JSON demands.
 
     Raises ParseError where it is not JSON, repeats a key in an object, or has a number that is not
     finite.
     """
     try:
-        return _loads(content, what, _object)
+        return _loads(content, what, _object, control)
     except _RepeatedKeyError:
         # What stands behind the key may be damaged, too.
-        *path, name = _repeated(_loads(content, what, _Pairs))
+        *path, name = _repeated(_loads(content, what, _Pairs, control))
         raise ParseError(f"{what}: the key {name!r} stands twice{_at(path)}", kind=reading.JSON_DOCUMENT) from None
 
 
-def _loads(content: str | bytes, what: str, make_object: Callable[[list[tuple[str, Any]]], Any]) -> Any:
+def _loads(content: str | bytes, what: str, make_object: Callable[[list[tuple[str, Any]]], Any], control: bool) -> Any:
     try:
-        return json.loads(content, object_pairs_hook=make_object, parse_float=_finite, parse_constant=_refuse)
+        return json.loads(
+            content, strict=not control, object_pairs_hook=make_object, parse_float=_finite, parse_constant=_refuse
+        )
     except _RepeatedKeyError:
         raise
     except json.JSONDecodeError as error:

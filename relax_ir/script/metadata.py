@@ -12,12 +12,12 @@ from __future__ import annotations
 import ast
 import base64
 import binascii
-import json
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias, Union
+from collections.abc import Sequence
+from typing import Any, Optional, TypeAlias, Union
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import LimitError, Relay2RelaxError
+from relay2relax.core.schema import Extent, Form, field, parse_json, read_value
 from relay2relax.core.script_source import ScriptProblem, ScriptSource
 from relay2relax.core.tensor_blob import read_tensor
 
@@ -38,7 +38,7 @@ def metadata_of(source: ScriptSource) -> dict[str, Any]:
             case ast.Assign([ast.Name("metadata" | "meta")], ast.Call(func, [ast.Constant(str() as text)])):
                 if (source.dotted(func) or "").endswith("load_json"):
                     try:
-                        return {"metadata": _read(json.loads(text))}
+                        return {"metadata": _read(parse_json(text, "the table"))}
                     except LimitError:
                         raise
                     except Relay2RelaxError as error:
@@ -53,49 +53,76 @@ def _unreadable(source: ScriptSource, func: ast.expr, why: str) -> ScriptProblem
     return source.problem(func, "the table of constants cannot be read", why)
 
 
-def _read(document: Mapping[str, Any]) -> dict[str, list[Entry]]:
-    if "root_index" in document:
-        return _by_type(document["nodes"], document["root_index"])
-    return _by_type_key(document["nodes"], document["root"], document.get("b64ndarrays", []))
+class _Node(Form, forbid_unknown_fields=False):
+    """A node as TVM 0.22 and later write it."""
+
+    type: str
+    data: Any = None
+
+
+class _Table(Form, forbid_unknown_fields=False):
+    root_index: Extent
+    nodes: list[_Node]
+
+
+class _OlderNode(Form, forbid_unknown_fields=False):
+    """A node as TVM wrote it before."""
+
+    type_key: str
+    attrs: dict[str, str] = field(default_factory=dict)
+    keys: list[str] = field(default_factory=list)
+    data: list[Extent] = field(default_factory=list)
+    repr_str: Optional[str] = None
+
+
+class _OlderTable(Form, forbid_unknown_fields=False):
+    root: Extent
+    nodes: list[_OlderNode]
+    b64ndarrays: list[str] = field(default_factory=list)
+
+
+def _read(document: object) -> dict[str, list[Entry]]:
+    if isinstance(document, dict) and "root_index" in document:
+        return _by_type(read_value(document, _Table, "the table"))
+    return _by_type_key(read_value(document, _OlderTable, "the table"))
 
 
 def _tensor(text: str, today: bool) -> Array:
     return read_tensor(memoryview(base64.b64decode(text)), today=today)[0]
 
 
-def _text(value: Any, nodes: Sequence[Mapping[str, Any]], where: str) -> str | None:
-    """Return the text that ``value`` is, or that the node of that number holds under ``where``."""
-    if isinstance(value, int):
-        value = nodes[value].get(where)
-    return value if isinstance(value, str) else None
+def _by_type(table: _Table) -> dict[str, list[Entry]]:
+    nodes = table.nodes
 
+    def entry(node: _Node) -> Entry:
+        data = node.data
+        if node.type in _CONSTANTS:
+            return _tensor(nodes[data.get("value", data.get("data"))].data, today=True)
+        value = data.get("value") if isinstance(data, dict) else data
+        if isinstance(value, int):
+            value = nodes[value].data
+        return value if isinstance(value, str) else None
 
-def _by_type(nodes: Sequence[Mapping[str, Any]], root: int) -> dict[str, list[Entry]]:
-    def entry(node: Mapping[str, Any]) -> Entry:
-        data = node["data"]
-        if node["type"] in _CONSTANTS:
-            return _tensor(nodes[data.get("value", data.get("data"))]["data"], today=True)
-        return _text(data.get("value") if isinstance(data, dict) else data, nodes, "data")
-
-    table: dict[str, list[Entry]] = {}
-    flat: Sequence[int] = nodes[root]["data"]
+    found: dict[str, list[Entry]] = {}
+    flat: Sequence[int] = nodes[table.root_index].data
     for key, value in zip(flat[::2], flat[1::2], strict=True):
-        table[str(nodes[key]["data"])] = [entry(nodes[place]) for place in nodes[value]["data"]]
-    return table
+        found[str(nodes[key].data)] = [entry(nodes[place]) for place in nodes[value].data]
+    return found
 
 
-def _by_type_key(nodes: Sequence[Mapping[str, Any]], root: int, tensors: Sequence[str]) -> dict[str, list[Entry]]:
-    def entry(node: Mapping[str, Any]) -> Entry:
-        if node["type_key"] in _CONSTANTS:
-            return _tensor(tensors[int(node["attrs"]["data"])], today=False)
-        value = node.get("attrs", {}).get("value")
-        if isinstance(value, str) and value.isdigit():
+def _by_type_key(table: _OlderTable) -> dict[str, list[Entry]]:
+    nodes = table.nodes
+
+    def entry(node: _OlderNode) -> Entry:
+        if node.type_key in _CONSTANTS:
+            return _tensor(table.b64ndarrays[int(node.attrs["data"])], today=False)
+        value = node.attrs.get("value")
+        if value is not None and value.isdigit():
             # Nodes refer to others by their numbers, as texts.
-            return _text(int(value), nodes, "repr_str")
-        return _text(node.get("repr_str", value), nodes, "repr_str")
+            return nodes[int(value)].repr_str
+        return value if node.repr_str is None else node.repr_str
 
-    top = nodes[root]
+    top = nodes[table.root]
     return {
-        key: [entry(nodes[place]) for place in nodes[value]["data"]]
-        for key, value in zip(top["keys"], top["data"], strict=True)
+        key: [entry(nodes[place]) for place in nodes[value].data] for key, value in zip(top.keys, top.data, strict=True)
     }

@@ -6,75 +6,46 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import struct
 
 from relay2relax.core.errors import Diagnostic, ParseError
 from relay2relax.core.errors.table import reading
 from relay2relax.core.file_kinds import describe_document
+from relay2relax.core.schema import Extent, Form, field, parse_json, read_value
 from relay2relax.core.source import to_text
 from relay2relax.relay_ir.compat.older_calls import Release
 from relay2relax.relay_ir.json.legacy import release_of, upgrade
 from relay2relax.relay_ir.json.schema import Node
 
 
+class _About(Form, forbid_unknown_fields=False):
+    tvm_version: str = ""
+
+
+class _Document(Form, forbid_unknown_fields=False):
+    root: Extent
+    nodes: list[Node]
+    b64ndarrays: list[str] = field(default_factory=list)
+    attrs: _About = field(default_factory=_About)
+
+
 def read_document(text: str) -> tuple[list[Node], list[str], int, Release | None]:
     """Return nodes, tensors, root and release of a document whose outer form has been checked."""
-    try:
-        # TVM escapes less than JSON demands: control characters may stand in strings.
-        document = json.loads(text, strict=False)
-    except RecursionError:
-        raise ParseError("not a Relay JSON document: it is nested too deeply", kind=reading.JSON_DOCUMENT) from None
-    except json.JSONDecodeError as error:
-        raise ParseError(
-            f"not a JSON document (line {error.lineno}, column {error.colno}): {error.msg}", kind=reading.JSON_DOCUMENT
-        ) from None
-    except ValueError as error:
-        raise ParseError(f"not a JSON document: {error}", kind=reading.JSON_DOCUMENT) from None
-    known = describe_document(document) if isinstance(document, dict) else ""
+    # TVM escapes less than JSON demands.
+    found = parse_json(text, "the document", control=True)
+    known = describe_document(found) if isinstance(found, dict) else ""
     if known:
         raise ParseError(f"not a Relay JSON document: it is {known}", kind=reading.JSON_DOCUMENT)
-    if not isinstance(document, dict) or "nodes" not in document:
+    if not isinstance(found, dict) or "nodes" not in found:
         raise ParseError(
             'not a Relay JSON document: expected an object with "root", "nodes" and "b64ndarrays"',
             kind=reading.JSON_DOCUMENT,
         )
-    root, nodes, blobs = document.get("root"), document["nodes"], document.get("b64ndarrays", [])
-    if type(root) is not int:
-        raise ParseError('"root": expected the index of a node', kind=reading.JSON_DOCUMENT)
-    if not isinstance(nodes, list) or not nodes:
-        raise ParseError('"nodes": expected a list of nodes', kind=reading.JSON_DOCUMENT)
-    if not isinstance(blobs, list) or not all(isinstance(blob, str) for blob in blobs):
-        raise ParseError('"b64ndarrays": expected a list of strings', kind=reading.JSON_DOCUMENT)
-    for index, node in enumerate(nodes):
-        _check_node(index, node)
-    about = document.get("attrs")
-    release = release_of(about.get("tvm_version") if isinstance(about, dict) else None)
-    return nodes, blobs, root, upgrade(nodes, release)
-
-
-def _check_node(index: int, node: object) -> None:
-    if not isinstance(node, dict) or not isinstance(node.get("type_key"), str):
-        raise ParseError(f'node {index}: expected an object with a string "type_key"', kind=reading.JSON_DOCUMENT)
-    for name, value in node.items():
-        match name:
-            case "attrs":
-                fits = isinstance(value, dict) and {str}.issuperset(map(type, value.values()))
-                wanted = "an object of strings"
-            case "keys":
-                fits = isinstance(value, list) and {str}.issuperset(map(type, value))
-                wanted = "a list of strings"
-            case "data":
-                fits = isinstance(value, list) and {int}.issuperset(map(type, value))
-                wanted = "a list of node indices"
-            case "type_key" | "repr_str" | "repr_b64" | "global_key":
-                fits, wanted = isinstance(value, str), "a string"
-            case _:
-                continue
-        if not fits:
-            raise ParseError(
-                f"node {index} ({node['type_key']}): {name!r}: expected {wanted}", kind=reading.JSON_DOCUMENT
-            )
+    document = read_value(found, _Document, "the document")
+    if not document.nodes:
+        raise ParseError("the document has no nodes", kind=reading.JSON_DOCUMENT)
+    release = release_of(document.attrs.tvm_version or None)
+    return document.nodes, document.b64ndarrays, document.root, upgrade(document.nodes, release)
 
 
 def no_such_node(index: int, count: int) -> str:

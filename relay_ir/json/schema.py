@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias, TypedDict
 
-from typing_extensions import Required
-
 from relay2relax.tir.ir.expr import BinaryOp
 
 
-class Node(TypedDict, total=False):
+class _Kind(TypedDict):
+    type_key: str
+
+
+class Node(_Kind, total=False):
     """A node as the document holds it.
 
     ``attrs`` are its fields, ``data`` and ``keys`` what an array or a map holds, the others the
     texts that a leaf may have.
     """
 
-    type_key: Required[str]
     attrs: dict[str, str]
     keys: list[str]
     data: list[int]
