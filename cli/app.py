@@ -107,10 +107,11 @@ def convert(
 
     _needs_params(bind_params, params)
     form = command.Form(via.value, schedule and schedule.value, partitions.value, qnn.value)
+    asked = command.Conversion(model, form, params, out, bind_params, dims or (), allow_missing, force)
     if dry_run:
-        command.dry_run(model, params, out, form, bind_params, dims or [], allow_missing, force, as_json)
+        command.dry_run(asked, as_json)
         return
-    command.run(model, params, out, form, bind_params, dims or [], allow_missing, force, check, as_json)
+    command.run(asked, check, as_json)
 
 
 @app.command(cls=Command)

@@ -57,18 +57,49 @@ class Form:
         return replace(made, graph=graph.from_relay(module, params, dims=dims)[0])
 
 
-def run(
-    model: Path,
-    params: Path | None,
-    out: Path | None,
-    form: Form,
-    bind_params: bool,
-    dims: list[str],
-    allow_missing: bool,
-    force: bool,
-    check: bool | None,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """What is converted to what, as the command line says it.
+
+    ``out``  the folder to write into, ``<name>_relax`` without it.
+    ``dims``  names of open extents, or the numbers that they are to be.
+    ``bind_params``  whether params become constants of the script.
+    ``allow_missing``  whether weights without a value stay parameters.
+    ``force``  whether files that the command did not write are written over.
+    """
+
+    model: Path
+    form: Form
+    params: Path | None = None
+    out: Path | None = None
+    bind_params: bool = False
+    dims: Sequence[str] = ()
+    allow_missing: bool = False
+    force: bool = False
+
+    @property
+    def stem(self) -> str:
+        """What the files are called."""
+        return files.model_stem(self.model)
+
+    @property
+    def extents(self) -> translator.Dims:
+        """Raises a usage error for dims that say nothing."""
+        return files.parse_dims(list(self.dims))
+
+    @property
+    def folder(self) -> OutputFolder:
+        """Where the files go; raises FileError where they would lie upon what is read."""
+        return files.output_folder("convert", self.model, self.out, others=[self.params], force=self.force)
+
+    def read(self) -> tuple[relay_ir.IRModule, Bound]:
+        """Return the module, and the params that fit it."""
+        with screen.progress(f"reading {self.model.name}"):
+            module = files.load_model(self.model, self.extents)
+            return module, files.load_params(self.params, module, self.allow_missing)
+
+
+def run(asked: Conversion, check: bool | None, as_json: bool) -> None:
     """Write ``<name>.py``, ``<name>.safetensors``, ``<name>.graph.json``, ``<name>.map.json`` and
     ``<name>.summary.json`` into ``out``, or ``<name>_relax``.
 
@@ -78,30 +109,27 @@ def run(
 
     With ``check`` the files are read anew and compared with Relay; with None where that is quick.
     """
-    start, extents = time.perf_counter(), files.parse_dims(dims)
-    stem = files.model_stem(model)
-    folder = files.output_folder("convert", model, out, others=[params], force=force)
+    start, form = time.perf_counter(), asked.form
+    model, extents, stem, folder = asked.model, asked.extents, asked.stem, asked.folder
     folder.check(_names(stem))
-    with screen.progress(f"reading {model.name}"):
-        module = files.load_model(model, extents)
-        given = files.load_params(params, module, allow_missing)
-        values = given.weights
-    if bind_params:
+    module, given = asked.read()
+    values = given.weights
+    if asked.bind_params:
         _note_length(values, stem)
     with screen.progress("translating"):
-        bound, weights = (values, ()) if bind_params else (None, values)
+        bound, weights = (values, ()) if asked.bind_params else (None, values)
         made = form.translated(module, bound, weights, extents)
         relax, found, traced = made.module, made.graph, made.map
         floats = translator.relay_in_floats(made.source, form.via) if form.qnn == "qdq" else None
     with screen.progress("preparing files"):
         main = relax["main"]
         assert isinstance(main, relax_ir.Function)
-        beside = _beside(relax, main, module, {} if bind_params else values, form.schedule)
+        beside = _beside(relax, main, module, {} if asked.bind_params else values, form.schedule)
         contents = _contents(stem, relax, main, graph.to_json(found), translator.map_to_json(traced), beside)
         summary = {
             "model": model.name,
             "via": form.via,
-            **_source(params, folder.path, given, module, bind_params),
+            **_source(asked.params, folder.path, given, module, asked.bind_params),
             "schedule": form.schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
             **_described(made, main, beside),
@@ -119,28 +147,15 @@ def run(
     checked.end(_names(stem)[0])
 
 
-def dry_run(
-    model: Path,
-    params: Path | None,
-    out: Path | None,
-    form: Form,
-    bind_params: bool,
-    dims: list[str],
-    allow_missing: bool,
-    force: bool,
-    as_json: bool,
-) -> None:
+def dry_run(asked: Conversion, as_json: bool) -> None:
     """Say what :func:`run` would do with the same options; nothing is written.
 
     Raises what it would raise.
     """
-    stem, extents = files.model_stem(model), files.parse_dims(dims)
-    folder = files.output_folder("convert", model, out, others=[params], force=force)
-    with screen.progress(f"reading {model.name}"):
-        module = files.load_model(model, extents)
-        given = files.load_params(params, module, allow_missing)
-    bound, weights = (given.weights, ()) if bind_params else (None, given.weights)
-    script, graph_json, map_json, saved, digest, summary = _names(stem)
+    form, extents, folder = asked.form, asked.extents, asked.folder
+    module, given = asked.read()
+    bound, weights = (given.weights, ()) if asked.bind_params else (None, given.weights)
+    script, graph_json, map_json, saved, digest, summary = _names(asked.stem)
     names = [script, graph_json, map_json, *([saved, digest] if weights else []), summary]
 
     def translated() -> tuple[relax_ir.IRModule, graph.MSCGraph]:
@@ -148,7 +163,7 @@ def dry_run(
         return made.module, made.graph
 
     lowered = form.via == "tir" or form.schedule is not None
-    showing.show(model, folder, names, module, given, translated, lowered, as_json)
+    showing.show(asked.model, folder, names, module, given, translated, lowered, as_json)
 
 
 def _delivered(

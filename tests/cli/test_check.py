@@ -32,10 +32,8 @@ def converted(
 ) -> dict[str, Any]:
     given = folder / "linear.params" if params else None
     model, out = folder / "linear.relay", folder / "out"
-    convert.run(
-        model, given, out, convert.Form("graph", schedule), bind, [],
-        allow_missing=False, force=True, check=check, as_json=False,
-    )  # fmt: skip
+    form = convert.Form("graph", schedule)
+    convert.run(convert.Conversion(model, form, given, out, bind, force=True), check, as_json=False)
     found: dict[str, Any] = json.loads((out / "linear.summary.json").read_text())["check"]
     return found
 
@@ -510,10 +508,9 @@ def test_floats_are_compared_with_relay_in_floats(tmp_path: Path, via: translato
     (tmp_path / "q.relay").write_text(QUANTISED)
     np.savez(tmp_path / "q.npz", w=np.array([[1, 0, 0, 0], [0, 1, 0, 0], [1, 1, 1, 1]], np.int8))
     out = tmp_path / "out"
-    convert.run(
-        tmp_path / "q.relay", tmp_path / "q.npz", out, convert.Form(via, qnn="qdq"), bind, [],
-        allow_missing=False, force=True, check=True, as_json=False,
-    )  # fmt: skip
+    form = convert.Form(via, qnn="qdq")
+    asked = convert.Conversion(tmp_path / "q.relay", form, tmp_path / "q.npz", out, bind, force=True)
+    convert.run(asked, check=True, as_json=False)
     summary = json.loads((out / "q.summary.json").read_text())
     assert [(row["program"], row["verdict"]) for row in summary["check"]["rows"]] == [("q.py", "equal")]
     assert [one["operator"] for one in summary["quantised"]] == ["qnn.dense", "qnn.requantize"]

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -94,10 +95,10 @@ def test_many_params_in_the_script_are_spoken_of(
     from relay2relax.cli.commands import convert
 
     monkeypatch.setattr(convert, "_MANY_BYTES", 59)
-    rest: dict[str, Any] = {"allow_missing": False, "force": False, "check": None, "as_json": False}
-    convert.run(model, params, tmp_path, convert.Form("graph"), True, [], **rest)
+    asked = convert.Conversion(model, convert.Form("graph"), params, tmp_path)
+    convert.run(replace(asked, bind_params=True), check=None, as_json=False)
     assert "without it they are in linear.safetensors" in capsys.readouterr().err
-    convert.run(model, params, tmp_path, convert.Form("graph"), False, [], **rest)
+    convert.run(asked, check=None, as_json=False)
     assert capsys.readouterr().err == ""
 
 
