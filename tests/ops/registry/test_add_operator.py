@@ -65,18 +65,17 @@ def run(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_one_source_file_and_its_tests_change() -> None:
+def test_one_source_file_and_its_test_change() -> None:
     names = [name for name, _ in differences()]
     assert [name for name in names if not name.startswith("tests/")] == ["ops/nn/activation.py"]
-    assert len(names) == 3
+    assert len(names) == 2
 
 
 def test_what_the_page_adds_works(changed: Path) -> None:
     (test,) = [name for name, _ in differences() if name.startswith("tests/ops/")]
     printed = run(
-        changed, "-m", "pytest", "-q", "-p", "no:cacheprovider", test, f"{SWEEPS}::test_types_and_values[nn.mish]",
-        f"{SWEEPS}::test_every_record_has_examples",
-    )  # fmt: skip
+        changed, "-m", "pytest", "-q", "-p", "no:cacheprovider", test, f"{SWEEPS}::test_types_and_values[nn.mish]"
+    )
     assert "passed" in printed
     assert str(ROOT / "ops") not in printed
 

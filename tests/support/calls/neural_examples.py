@@ -553,7 +553,6 @@ NEURAL_EXAMPLES: dict[str, Example] = {
     **{f"nn.contrib_conv{rank}d_winograd_without_weight_transform": winograd(rank) for rank in (2, 3)},
     **{f"nn.contrib_conv{rank}d_winograd_weight_transform": weight_transform(rank) for rank in (2, 3)},
     **dict.fromkeys(("nn.softmax", "nn.log_softmax", "nn.fast_softmax"), softmax),
-    **{f"R.nn.{name}": lambda d: ({}, [any_float(d)]) for name in ("gelu", "gelu_tanh", "silu", "selu", "softplus")},
     **dict.fromkeys(("nn.cross_entropy", "nn.cross_entropy_with_logits"), cross_entropy),
     **dict.fromkeys(("nn.sparse_dense", "nn.internal.sparse_dense_padded"), sparse_dense),
     "nn.contrib_conv2d_NCHWc": packed_convolution,

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from image_examples import IMAGE_EXAMPLES
 from neural_examples import NEURAL_EXAMPLES
+from operator_draws import FLOATS, Call, Draw, Example
 from placing_examples import PLACING_EXAMPLES
 from tensor_examples import TENSOR_EXAMPLES
 
@@ -18,8 +19,6 @@ from relay2relax.ops.registry.refusal import Refusal
 from relay2relax.ops.registry.table import all_ops
 from relay2relax.ops.registry.types import ScalarType
 
-EXAMPLES = {**TENSOR_EXAMPLES, **PLACING_EXAMPLES, **NEURAL_EXAMPLES, **IMAGE_EXAMPLES}
-
 
 def label(op: OpDef) -> str:
     """Return the name of a record in the tables of examples."""
@@ -27,6 +26,25 @@ def label(op: OpDef) -> str:
 
 
 RECORDS = {label(op): op for op in all_ops() if not isinstance(op.numpy, Refusal) and not op.passes_through}
+
+
+def floats_of_one_shape(op: OpDef) -> Example:
+    """Return what draws the arguments of an operator that the tables of examples leave out."""
+
+    def example(d: Draw) -> Call:
+        shape, dtype = d.shape(), d.dtype(FLOATS)
+        return {}, [d.array(shape, dtype, special=True) for _ in op.inputs]
+
+    return example
+
+
+EXAMPLES: dict[str, Example] = {
+    **{name: floats_of_one_shape(op) for name, op in RECORDS.items()},
+    **TENSOR_EXAMPLES,
+    **PLACING_EXAMPLES,
+    **NEURAL_EXAMPLES,
+    **IMAGE_EXAMPLES,
+}
 
 
 def type_of(value: Any) -> Any:

@@ -386,13 +386,7 @@ def relax_arange(d: Draw) -> Call:
     }, []
 
 
-FUNCTIONS = (
-    "exp", "log", "log2", "log10", "sqrt", "rsqrt", "sigmoid", "tanh", "erf", "sin", "cos", "tan", "sinh", "cosh",
-    "asin", "acos", "atan", "asinh", "acosh", "atanh", "fast_exp", "fast_tanh", "fast_erf",
-)  # fmt: skip
-
 TENSOR_EXAMPLES: dict[str, Example] = {
-    **{name: unary(FLOATS) for name in FUNCTIONS},
     **{name: unary(NUMBERS) for name in ("floor", "ceil", "trunc", "round", "R.round", "abs", "negative", "sign")},
     **{name: unary(ALL) for name in ("copy", "isnan", "isinf", "isfinite", "logical_not", "zeros_like", "ones_like")},
     **{name: binary(NUMBERS) for name in ("subtract", "maximum", "minimum")},
@@ -413,7 +407,6 @@ TENSOR_EXAMPLES: dict[str, Example] = {
     **dict.fromkeys(("cumsum", "cumprod"), scan),
     **dict.fromkeys(("zeros", "ones"), filled),
     **dict.fromkeys(("R.zeros", "R.ones"), relax_filled),
-    "R.square": unary(FLOATS),
     "bitwise_not": unary((*INTS, "bool")),
     "cast": cast,
     "cast_like": lambda d: ({}, [cast(d)[1][0], d.array(d.shape(), d.dtype(("int32", *FLOATS)))]),
