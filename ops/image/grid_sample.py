@@ -18,10 +18,12 @@ from relay2relax.ops.common.interpolation import N
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.registry.attributes import Bool, InlineString, OptionalBool, OptionalIndexExprArray, String
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, as_prim, equal, static
 from relay2relax.tir.ir.expr import PrimExpr, Select, cast, const, if_then_else, logical_and, maximum, minimum
 from relay2relax.tir.ir.intrinsics import call
@@ -405,6 +407,7 @@ grid_sample = OpDef(
     numpy=grid_sample_numpy,
     compute=grid_sample_compute,
     relax=Expanded(grid_sample_relax),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 relax_grid_sample = OpDef(
@@ -433,6 +436,7 @@ affine_grid = OpDef(
     numpy=lambda attrs, data: affine_grid_numpy(data, _target(attrs)),
     compute=lambda attrs, out, data: affine_grid_compute(out, data),
     relax=Expanded(lambda e, attrs, data: e.call("image.affine_grid", data, e.shape(attrs.target_shape))),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 relax_affine_grid = OpDef(

@@ -16,9 +16,11 @@ from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import Window, both_sides, check_positions, integers, pad_array, padded
 from relay2relax.ops.registry.attributes import Double, DType, IndexExprArray, InlineString, OptionalIndexExprArray
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, as_prim, equal, static
 from relay2relax.tir.ir.expr import PrimExpr, Select, cast, const, logical_and, maximum, minimum
 from relay2relax.tir.ir.intrinsics import call, min_value
@@ -302,6 +304,7 @@ crop_and_resize = OpDef(
     infer=crop_type,
     numpy=crop_numpy,
     compute=crop_compute,
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 dilation2d = OpDef(
@@ -313,6 +316,7 @@ dilation2d = OpDef(
     infer=dilation_type,
     numpy=dilation_numpy,
     compute=dilation_compute,
+    fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
 )
 
 OPS = (crop_and_resize, dilation2d)

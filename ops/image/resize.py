@@ -29,11 +29,13 @@ from relay2relax.ops.registry.attributes import (
     OptionalIndexExprArray,
     attr_fields,
 )
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.dynamic_kernels import given_extents
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import ANY, Extent, is_any, static
 from relay2relax.tir.ir.expr import FloatImm, cast
 
@@ -219,6 +221,7 @@ def _record(rank: int, attrs_class: type, form: Callable[[Emit[Any], Any, Any], 
         compute=compute,
         relax=Expanded(form),
         layout=layout_rules.resize if rank < 3 else None,
+        fusion=Fusion(OpPattern.INJECTIVE),
     )
 
 
@@ -294,6 +297,7 @@ dyn_resize2d = OpDef(
     compute=dyn_resize_compute,
     extents=given_extents(1),
     relax=Expanded(dyn_resize_relax),
+    fusion=Fusion(OpPattern.INJECTIVE, reads_shape=True),
 )
 
 

@@ -18,11 +18,13 @@ from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.image import resize
 from relay2relax.ops.image.resize import Resize2DAttrs, Resize3DAttrs
 from relay2relax.ops.registry.attributes import Bool, Double, InlineString, String
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Tensors, V, Value
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor import dynamic_kernels
 from relay2relax.ops.tensor.dynamic import dynamic_operator, operator_named
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import ANY, Extent, Shape, add, floordiv, is_any, mul, static
 from relay2relax.tir.ir.expr import Binary, Call, Cast, FloatImm, PrimExpr
 
@@ -186,6 +188,7 @@ def _record(name: str, attrs_class: type, inner: str, doc: str) -> OpDef:
         compute=compute,
         relax=Expanded(relax),
         layout=layout_rules.upsampling,
+        fusion=Fusion(OpPattern.INJECTIVE),
     )
 
 
@@ -235,7 +238,16 @@ def _dynamic(name: str, attrs_class: type, letters: str) -> OpDef:
     extents = dynamic_kernels.scaled_extents(axes)
     doc = f"As nn.{name}; the factors are inputs."
     return dynamic_operator(
-        f"nn.{name}", doc, inputs, infer, numpy, extents, compute, attrs=attrs_class, on_bad_values=_FACTORS
+        f"nn.{name}",
+        doc,
+        inputs,
+        infer,
+        numpy,
+        extents,
+        compute,
+        attrs=attrs_class,
+        on_bad_values=_FACTORS,
+        fusion=Fusion(OpPattern.INJECTIVE, reads_shape=True),
     )
 
 

@@ -23,10 +23,12 @@ from relay2relax.ops.common.narrow_floats import in_single
 from relay2relax.ops.common.shapes import broadcast, operand_indices, tensor
 from relay2relax.ops.math.elementwise import logical_relax
 from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, V
 from relay2relax.ops.registry.script import OLDEST, Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import equal, is_any, is_symbolic, static
 from relay2relax.tir.ir.expr import BinaryOp, PrimExpr, Select, binary, cast, const, if_then_else, maximum, minimum
 from relay2relax.tir.ir.intrinsics import call
@@ -129,8 +131,7 @@ def binary_operator(
             common = numpy_dtype(matched(of_array(lhs), of_array(rhs)))
             lhs, rhs = lhs.astype(common), rhs.astype(common)
         with np.errstate(all="ignore"):
-            result = function(lhs, rhs)
-        return np.asarray(result, np.bool_ if infer is comparison_type else lhs.dtype)
+            return np.asarray(function(lhs, rhs), np.bool_ if infer is comparison_type else lhs.dtype)
 
     def compute(attrs: NoAttrs, out: TensorType, lhs: te.Tensor, rhs: te.Tensor) -> te.Tensor:
         check(lhs.dtype)
@@ -158,6 +159,7 @@ def binary_operator(
         scalars=("lhs", "rhs"),
         on_bad_values=on_bad_values,
         layout=layout_rules.broadcast,
+        fusion=Fusion(OpPattern.BROADCAST),
     )
 
 
@@ -313,6 +315,7 @@ where = OpDef(
     compute=where_compute,
     relax=Expanded(where_relax),
     script=Script("where", "condition, x1, x2", limits=(OPEN,)),
+    fusion=Fusion(OpPattern.BROADCAST),
 )
 
 

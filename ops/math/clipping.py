@@ -16,10 +16,12 @@ from relay2relax.ops.common.limits import NO_BOOL
 from relay2relax.ops.common.shapes import any_type, tensor
 from relay2relax.ops.math.elementwise import identity_type
 from relay2relax.ops.registry.attributes import Double
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.ir.expr import IntImm, const, maximum, minimum
 from relay2relax.tir.ir.intrinsics import max_value, min_value
 
@@ -93,6 +95,7 @@ clip = OpDef(
     relax=Expanded(clip_relax),
     script=Script("clip", "x, min, max", positional=("a_min", "a_max"), limits=(NO_BOOL,)),
     layout=layout_rules.elementwise,
+    fusion=Fusion(OpPattern.ELEMWISE),
 )
 
 OPS = (clip,)

@@ -19,10 +19,12 @@ from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import broadcast, tensors
 from relay2relax.ops.registry.attributes import String
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import OpDef, OpError, SameOp
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, Shape, equal, static
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select
 
@@ -151,6 +153,7 @@ einsum = OpDef(
     compute=einsum_compute,
     relax=SameOp(),
     script=Script("einsum", "operands, subscripts", rename={"equation": "subscripts"}),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 OPS = (einsum,)

@@ -21,10 +21,12 @@ from relay2relax.ops.common.narrow_floats import elementary, floating_test
 from relay2relax.ops.common.shapes import any_type, check_float, tensor
 from relay2relax.ops.common.shapes import floating as floats_only
 from relay2relax.ops.registry.attributes import Bool, DType, Int, IntegerArray, NoAttrs
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expand, Expanded, OpDef, OpError, RelaxForm, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.ir.expr import Cast, Not, PrimExpr, Select, binary, cast, const
 from relay2relax.tir.ir.intrinsics import call, max_value
 
@@ -122,6 +124,7 @@ def unary(
         relax=relax,
         script=(script or Script(name, "x", limits=limits, spread=Spread.ELEMENTS)) if in_relax else None,
         layout=layout_rules.elementwise,
+        fusion=Fusion(OpPattern.ELEMWISE),
     )
 
 
@@ -416,6 +419,7 @@ cast_op = OpDef(
     relax=Expanded(cast_relax),
     script=Script("astype", "x, dtype"),
     layout=layout_rules.elementwise,
+    fusion=Fusion(OpPattern.ELEMWISE),
 )
 
 cast_like = OpDef(
@@ -429,6 +433,7 @@ cast_like = OpDef(
     compute=cast_like_compute,
     relax=Expanded(cast_like_relax),
     layout=layout_rules.elementwise,
+    fusion=Fusion(OpPattern.ELEMWISE),
 )
 
 reinterpret = OpDef(
@@ -441,6 +446,7 @@ reinterpret = OpDef(
     numpy=reinterpret_numpy,
     compute=reinterpret_compute,
     layout=layout_rules.elementwise,
+    fusion=Fusion(OpPattern.ELEMWISE),
 )
 
 fixed_point_multiply = OpDef(
@@ -455,6 +461,7 @@ fixed_point_multiply = OpDef(
     compute=fixed_point_multiply_compute,
     relax=Expanded(fixed_point_multiply_relax),
     layout=layout_rules.elementwise,
+    fusion=Fusion(OpPattern.ELEMWISE),
 )
 
 fixed_point_multiply_per_axis = OpDef(
@@ -467,6 +474,7 @@ fixed_point_multiply_per_axis = OpDef(
     numpy=per_axis_numpy,
     compute=per_axis_compute,
     layout=layout_rules.per_axis,
+    fusion=Fusion(OpPattern.BROADCAST),
 )
 
 

@@ -20,10 +20,12 @@ from relay2relax.ops.common.limits import OPEN, is_open, shapes_of
 from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import ask_equal, broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Bool, DType, Int, NoAttrs, OptionalIndexExpr
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import ANY, Extent, equal, is_any, maximum, product, static
 from relay2relax.tir.ir.expr import PrimExpr, cast
 
@@ -439,6 +441,7 @@ OPS: tuple[OpDef, ...] = (
         compute=dense_compute,
         relax=Expanded(dense_relax),
         layout=layout_rules.dense,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     OpDef(
         relay="nn.matmul",
@@ -452,6 +455,7 @@ OPS: tuple[OpDef, ...] = (
         compute=matmul_compute,
         relax=Expanded(matmul_relax),
         layout=layout_rules.dense,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     OpDef(
         relay="nn.batch_matmul",
@@ -463,6 +467,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=matmul_numpy,
         compute=matmul_compute,
         relax=Expanded(matmul_relax),
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     OpDef(
         script=Script("matmul", "x1, x2, out_dtype=None", limits=(_OPEN_BATCHES,), spread=Spread.MATMUL),
@@ -485,6 +490,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=bias_add_numpy,
         compute=bias_add_compute,
         relax=Expanded(bias_add_relax),
+        fusion=Fusion(OpPattern.BROADCAST),
     ),
     OpDef(
         relay="nn.batch_flatten",
@@ -497,6 +503,7 @@ OPS: tuple[OpDef, ...] = (
         compute=batch_flatten_compute,
         relax=Expanded(batch_flatten_relax),
         script=Script("nn.batch_flatten", "data", since="0.24"),
+        fusion=Fusion(OpPattern.INJECTIVE, reshapes=True),
     ),
     OpDef(
         script=Script("flatten", "x"),

@@ -22,10 +22,12 @@ from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, ONLY_FLOAT_MEANS
 from relay2relax.ops.common.shapes import extent_value, normal_axes, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Bool, OptionalInteger, OptionalIntegerArray
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, Shape, as_prim, ask, is_any, is_symbolic, product, static, sub
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select, binary, cast, const, logical_and
 from relay2relax.tir.ir.intrinsics import max_value, min_value
@@ -203,6 +205,7 @@ def reducer(
         compute=compute,
         relax=relax or reduce_relax(name),
         layout=layout_rules.reduction,
+        fusion=Fusion(OpPattern.COMM_REDUCE),
     )
 
 
@@ -554,6 +557,7 @@ def arg_records(name: str, largest: bool, doc: str) -> tuple[OpDef, OpDef]:
         compute=compute,
         relax=arg_relax(name, largest),
         layout=layout_rules.reduction,
+        fusion=Fusion(OpPattern.COMM_REDUCE),
     )
     in_relax = OpDef(
         doc=f"{doc} (int64), the first of equal ones.",
@@ -637,6 +641,7 @@ mean = OpDef(
     compute=mean_compute,
     relax=Expanded(mean_relax),
     layout=layout_rules.reduction,
+    fusion=Fusion(OpPattern.COMM_REDUCE),
 )
 
 variance = OpDef(
@@ -650,6 +655,7 @@ variance = OpDef(
     compute=variance_compute,
     relax=Expanded(variance_relax),
     layout=layout_rules.reduction,
+    fusion=Fusion(OpPattern.COMM_REDUCE),
 )
 
 _sum_record = reducer("sum", _sum, _sum_element, "The sum; whether any is true on bool.")

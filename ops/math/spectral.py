@@ -18,6 +18,7 @@ from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import ask_at_least, tensor
 from relay2relax.ops.registry.attributes import Bool, Int, OptionalBool
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
@@ -214,6 +215,7 @@ stft = OpDef(
     numpy=stft_numpy,
     compute=stft_compute,
     declares_attrs=False,
+    fusion=Fusion(reads_shape=True),
 )
 
 OPS = (dft, stft)

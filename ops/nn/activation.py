@@ -17,10 +17,12 @@ from relay2relax.ops.common.formula import ARRAYS, ELEMENTS, Kit, X, definition,
 from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, shapes_of, unless_float
 from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axis, tensor
 from relay2relax.ops.registry.attributes import Double, Int, NoAttrs
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import equal, static
 from relay2relax.tir.ir.expr import PrimExpr, const, maximum
 from relay2relax.tir.ir.intrinsics import call
@@ -219,6 +221,7 @@ OPS: tuple[OpDef, ...] = (
         compute=softmax_compute,
         relax=SameOp(),
         script=Script("nn.softmax", "data, axis=-1", spread=Spread.ALONG_OTHERS),
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     OpDef(
         relay="nn.log_softmax",
@@ -232,6 +235,7 @@ OPS: tuple[OpDef, ...] = (
         compute=log_softmax_compute,
         relax=SameOp(),
         script=Script("nn.log_softmax", "data, axis=-1"),
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     OpDef(
         relay="nn.relu",
@@ -245,6 +249,7 @@ OPS: tuple[OpDef, ...] = (
         relax=SameOp(),
         script=Script("nn.relu", "data", limits=(NO_BOOL,), spread=Spread.ELEMENTS),
         layout=layout_rules.elementwise,
+        fusion=Fusion(OpPattern.ELEMWISE),
     ),
     OpDef(
         relay="nn.leaky_relu",
@@ -260,6 +265,7 @@ OPS: tuple[OpDef, ...] = (
         relax=SameOp(),
         script=Script("nn.leakyrelu", "data, alpha=0.01", limits=(_ONLY_FLOATS,)),
         layout=layout_rules.elementwise,
+        fusion=Fusion(OpPattern.ELEMWISE),
     ),
     OpDef(
         relay="nn.fast_softmax",
@@ -271,6 +277,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=softmax_numpy,
         compute=softmax_compute,
         relax=Expanded(fast_softmax_relax),
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     OpDef(
         relay="nn.prelu",
@@ -296,5 +303,6 @@ OPS: tuple[OpDef, ...] = (
             ),
         ),
         layout=layout_rules.prelu,
+        fusion=Fusion(OpPattern.BROADCAST),
     ),
 )

@@ -21,10 +21,12 @@ from relay2relax.ops.common.windows import integers
 from relay2relax.ops.math.reduce import ReduceAttrs, extremum_relax
 from relay2relax.ops.nn.pooling import divided, image_of, lowest, pool_layout, quotient, with_extents
 from relay2relax.ops.registry.attributes import InlineString, OptionalIndexExprArray, String
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, add, as_prim, ceildiv, floordiv, floormod, static
 from relay2relax.tir.ir.expr import PrimExpr, const, if_then_else
 from relay2relax.tir.ir.intrinsics import min_value
@@ -254,6 +256,7 @@ def adaptive_avg_pool(attrs_class: type[AdaptivePoolAttrs]) -> OpDef:
         relax=Expanded(relax),
         script=Script(name, f"data, output_size=None, layout='NC{attrs_class.spatial}', out_layout=None"),
         layout=layout_rules.pooling,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     )
     return record
 
@@ -276,6 +279,7 @@ def adaptive_max_pool(attrs_class: type[AdaptivePoolAttrs]) -> OpDef:
         compute=adaptive_max_pool_compute,
         relax=Expanded(relax),
         layout=layout_rules.pooling,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     )
     return record
 

@@ -30,9 +30,11 @@ from relay2relax.ops.registry.attributes import (
     Int,
     OptionalIndexExpr,
 )
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, equal, floordiv, floormod, mul, static
 from relay2relax.tir.ir.expr import PrimExpr, binary, cast, const
 
@@ -330,6 +332,7 @@ OPS: tuple[OpDef, ...] = (
         infer=bitpack_type,
         numpy=bitpack_numpy,
         compute=bitpack_compute,
+        fusion=Fusion(OpPattern.INJECTIVE),
     ),
     OpDef(
         relay="nn.bitserial_conv2d",
@@ -340,6 +343,7 @@ OPS: tuple[OpDef, ...] = (
         infer=bitserial_conv2d_type,
         numpy=bitserial_conv2d_numpy,
         compute=bitserial_conv2d_compute,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     OpDef(
         relay="nn.bitserial_dense",
@@ -350,5 +354,6 @@ OPS: tuple[OpDef, ...] = (
         infer=bitserial_dense_type,
         numpy=bitserial_dense_numpy,
         compute=bitserial_dense_compute,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
 )

@@ -37,10 +37,12 @@ from relay2relax.ops.nn.convolution_rules import (
     tap_of,
     to_layout,
 )
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import ANY, Extent, Shape, as_prim, equal, floordiv, is_any, mul, static, sub
 from relay2relax.tir.ir.expr import PrimExpr, cast, const
 
@@ -241,6 +243,7 @@ def convolution(attrs_class: type[ConvAttrs], doc: str) -> OpDef:
             omit=("channels", "kernel_size"),
         ),
         layout=layout_rules.convolution,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     )
     return record
 

@@ -39,10 +39,12 @@ from relay2relax.ops.nn.convolution_rules import (
     tap_of,
     to_layout,
 )
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import OLDEST, Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import ANY, Extent, add, as_prim, equal, floordiv, is_any, mul, sub
 from relay2relax.tir.ir.expr import PrimExpr, cast, const, if_then_else, logical_and
 
@@ -275,6 +277,7 @@ def transposed(attrs_class: type[ConvTransposeAttrs], doc: str) -> OpDef:
             limits=(_CHANNELS_FIRST,),
         ),
         layout=layout_rules.convolution if rank > 1 else None,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     )
     return record
 

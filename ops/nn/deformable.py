@@ -31,9 +31,11 @@ from relay2relax.ops.registry.attributes import (
     OptionalIndexExprArray,
     String,
 )
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, add, as_prim, equal, floordiv, mul, static, sub
 from relay2relax.tir.ir.expr import PrimExpr, binary, cast, const, if_then_else, logical_and
 from relay2relax.tir.ir.intrinsics import call
@@ -360,6 +362,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=deformable_numpy,
         compute=deformable_compute,
         layout=layout_rules.deformable_convolution,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     OpDef(
         relay="nn.correlation",
@@ -372,5 +375,6 @@ OPS: tuple[OpDef, ...] = (
         operands=correlation_operands,
         numpy=correlation_numpy,
         compute=correlation_compute,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
 )

@@ -32,10 +32,12 @@ from relay2relax.ops.nn.pooling import (
     quotient,
     windows_in,
 )
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Definition, Emit, Expanded, Kernel, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, Shape, equal, floordiv
 from relay2relax.tir.ir.expr import PrimExpr, Select, binary, cast, const, if_then_else, logical_and, maximum, minimum
 from relay2relax.tir.ir.intrinsics import min_value
@@ -248,6 +250,7 @@ def _pool_grad(name: str, attrs_class: type[PoolAttrs], numpy: Kernel, compute: 
         ),
         # Relay declares the attributes of the maximum for both.
         declares_attrs=attrs_class is MaxPool2DAttrs,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     )
     return record
 
@@ -367,6 +370,7 @@ conv2d_backward_weight = OpDef(
     numpy=backward_weight_numpy,
     compute=backward_weight_compute,
     relax=Expanded(backward_weight_relax),
+    fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
 )
 
 OPS: tuple[OpDef, ...] = (

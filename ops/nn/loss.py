@@ -14,10 +14,12 @@ from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.places import FROM_THE_BORDER, clipped, inside
 from relay2relax.ops.common.shapes import extent_value, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, NoAttrs
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import as_prim, equal, is_any
 from relay2relax.tir.ir.expr import PrimExpr, cast, const, if_then_else
 from relay2relax.tir.ir.intrinsics import call
@@ -270,6 +272,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=nll_loss_numpy,
         compute=nll_loss_compute,
         relax=Expanded(lambda e, attrs, *inputs: e.call("nn.nll_loss", *inputs, **_fields(attrs))),
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     OpDef(
         script=Script("nn.nll_loss", "predictions, targets, weights=None, reduction='mean', ignore_index=-100"),

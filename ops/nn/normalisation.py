@@ -20,10 +20,12 @@ from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import ONLY_FLOAT32_AND_16, of_dtype
 from relay2relax.ops.common.shapes import floating, normal_axes, normal_axis, tensor
 from relay2relax.ops.registry.attributes import Bool, Double, Int, IntegerArray
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import ANY, Extent, as_prim, equal, is_any, product
 from relay2relax.tir.ir.expr import PrimExpr, cast, const
 from relay2relax.tir.ir.intrinsics import call
@@ -396,6 +398,7 @@ OPS: tuple[OpDef, ...] = (
         compute=batch_norm_compute,
         relax=Expanded(batch_norm_relax),
         layout=layout_rules.batch_norm,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     OpDef(
         script=Script(

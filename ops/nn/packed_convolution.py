@@ -23,9 +23,11 @@ from relay2relax.ops.common.windows import check_positions, integers
 from relay2relax.ops.nn.convolution import conv_compute, conv_numpy
 from relay2relax.ops.nn.convolution_rules import Conv2DAttrs, extents_in, read_call
 from relay2relax.ops.registry.attributes import DType, IndexExpr, Int, String
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, Shape, ceildiv, equal, floordiv, mul, product, static
 from relay2relax.tir.ir.expr import PrimExpr, cast, const, if_then_else, logical_and
 
@@ -113,6 +115,7 @@ def packed(name: str, doc: str, unpack: Callable[[Conv2DAttrs, int, Sequence[int
         numpy=numpy,
         compute=compute,
         layout=layout_rules.convolution,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     )
 
 
@@ -286,6 +289,7 @@ dense_pack = OpDef(
     relax=Expanded(dense_pack_relax),
     declares_attrs=False,
     layout=layout_rules.dense_pack,
+    fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
 )
 
 OPS: tuple[OpDef, ...] = (
@@ -301,6 +305,7 @@ OPS: tuple[OpDef, ...] = (
         infer=gemm_transform_type,
         numpy=gemm_transform_numpy,
         compute=gemm_transform_compute,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     dense_pack,
 )

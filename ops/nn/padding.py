@@ -20,12 +20,14 @@ from relay2relax.ops.common.places import FAR
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import integers, pad_array, padded
 from relay2relax.ops.registry.attributes import Double, IndexExprPairs, InlineString, IntegerArray, PadWidth, String
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.tensor import dynamic_kernels
 from relay2relax.ops.tensor.dynamic import dynamic_operator, settle_static, unknown_type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, add, is_symbolic, static
 from relay2relax.tir.ir.expr import PrimExpr, Select, binary, cast, const, maximum, minimum
 
@@ -317,6 +319,7 @@ mirror_pad = OpDef(
     numpy=mirror_pad_numpy,
     compute=mirror_pad_compute,
     relax=Expanded(mirror_pad_relax),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 pad = OpDef(
@@ -331,6 +334,7 @@ pad = OpDef(
     compute=pad_compute,
     relax=Expanded(pad_relax),
     layout=layout_rules.pad,
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 # The widths as an input
@@ -385,5 +389,6 @@ OPS: tuple[OpDef, ...] = (
         dynamic_pad_type, dynamic_pad_numpy, dynamic_kernels.pad_extents, dynamic_kernels.pad_compute, attrs=PadAttrs,
         on_bad_values="Widths that leave fewer than no elements are refused, and so is a border of nothing.",
         settle=settle_static(1, lambda attrs, widths: ("nn.pad", PadAttrs(_pairs(widths), attrs.pad_mode))),
+        fusion=Fusion(OpPattern.INJECTIVE, reads_shape=True),
     ),
 )  # fmt: skip

@@ -30,10 +30,12 @@ from relay2relax.ops.common.windows import (
 from relay2relax.ops.math import reduce
 from relay2relax.ops.math.reduce import ReduceAttrs, extremum_relax, mean_relax
 from relay2relax.ops.registry.attributes import Bool, IndexExprArray, InlineString, String
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Tensors, V, Value
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, add, ceildiv, static
 from relay2relax.tir.extent import minimum as minimum_extent
 from relay2relax.tir.ir.expr import (
@@ -451,6 +453,7 @@ def global_pool(name: str, reduction: str, form: Expanded, doc: str) -> OpDef:
         compute=compute,
         relax=Expanded(relax),
         layout=layout_rules.pooling,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     )
 
 
@@ -473,6 +476,7 @@ def max_pool(attrs_class: type[MaxPoolAttrs]) -> OpDef:
         compute=max_pool_compute,
         relax=Expanded(relax),
         layout=layout_rules.pooling,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     )
     return record
 
@@ -496,6 +500,7 @@ def avg_pool(attrs_class: type[AvgPoolAttrs]) -> OpDef:
         compute=avg_pool_compute,
         relax=Expanded(relax),
         layout=layout_rules.pooling,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     )
     return record
 

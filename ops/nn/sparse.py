@@ -26,9 +26,11 @@ from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.registry.attributes import Bool, IndexExprArray, InlineString, NoAttrs
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import OpDef, OpError, Tensors
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, as_prim, canonical, equal, mul, sub
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Select, cast, const, maximum
 from relay2relax.tir.ir.stmt import Stmt
@@ -419,6 +421,7 @@ def _product(name: str, inputs: tuple[str, ...], doc: str) -> OpDef:
         on_bad_values=SPARSE,
         numpy=sparse_dense_numpy,
         compute=sparse_dense_compute,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     )
 
 
@@ -439,6 +442,7 @@ OPS: tuple[OpDef, ...] = (
         on_bad_values=SPARSE,
         numpy=sparse_conv2d_numpy,
         compute=sparse_conv2d_compute,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     OpDef(
         relay="nn.sparse_add",
@@ -461,5 +465,6 @@ OPS: tuple[OpDef, ...] = (
         "the last to the end.",
         numpy=sparse_transpose_numpy,
         compute=sparse_transpose_compute,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
 )

@@ -35,10 +35,12 @@ from relay2relax.ops.registry.attributes import (
     OptionalIndexExprArray,
     String,
 )
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.refusal import Refusal
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, Shape, ceildiv, static
 from relay2relax.tir.ir.expr import PrimExpr, Select, cast, const, if_then_else, logical_and
 
@@ -244,6 +246,7 @@ def _weight_transform(name: str, rank: int) -> OpDef:
         infer=infer,
         numpy=numpy,
         compute=compute,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     )
 
 
@@ -402,6 +405,7 @@ def _convolution(rank: int, attrs_class: type) -> OpDef:
         numpy=winograd_numpy,
         compute=winograd_compute,
         layout=layout_rules.convolution,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     )
 
 

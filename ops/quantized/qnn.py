@@ -45,10 +45,12 @@ from relay2relax.ops.quantized.arithmetic import (
     spread_value,
 )
 from relay2relax.ops.registry.attributes import DType, InlineString, Int
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.ops.tensor.joining import ConcatenateAttrs, concatenate_compute, concatenate_numpy, concatenate_type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir.expr import PrimExpr, cast
 
@@ -385,6 +387,7 @@ quantize = OpDef(
     numpy=quantize_numpy,
     compute=quantize_compute,
     relax=Expanded(quantize_relax),
+    fusion=Fusion(OpPattern.ELEMWISE),
 )
 
 dequantize = OpDef(
@@ -397,6 +400,7 @@ dequantize = OpDef(
     numpy=dequantize_numpy,
     compute=dequantize_compute,
     relax=Expanded(dequantize_relax),
+    fusion=Fusion(OpPattern.ELEMWISE),
 )
 
 requantize = OpDef(
@@ -410,6 +414,7 @@ requantize = OpDef(
     compute=requantize_compute,
     relax=Expanded(requantize_relax),
     layout=layout_rules.requantize,
+    fusion=Fusion(OpPattern.ELEMWISE),
 )
 
 
@@ -424,6 +429,7 @@ concatenate = OpDef(
     compute=concatenate_qnn_compute,
     relax=Expanded(concatenate_qnn_relax),
     layout=layout_rules.qnn_concatenate,
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 OPS = (quantize, dequantize, requantize, concatenate)

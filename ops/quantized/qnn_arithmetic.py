@@ -35,9 +35,11 @@ from relay2relax.ops.quantized.arithmetic import (
 )
 from relay2relax.ops.quantized.qnn import SOURCE, channels_of, place_of
 from relay2relax.ops.registry.attributes import Int, NoAttrs
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expand, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.ir.expr import PrimExpr, const
 
 
@@ -267,6 +269,7 @@ def _sum(name: str, doc: str) -> OpDef:
         compute=_sum_compute(name),
         relax=Expanded(_sum_relax(name)),
         layout=layout_rules.with_parameters(layout_rules.broadcast, 6),
+        fusion=Fusion(OpPattern.BROADCAST),
     )
 
 
@@ -286,6 +289,7 @@ mul = OpDef(
     compute=mul_compute,
     relax=Expanded(mul_relax),
     layout=layout_rules.with_parameters(layout_rules.broadcast, 6),
+    fusion=Fusion(OpPattern.BROADCAST),
 )
 
 OPS = (*SUMS.values(), mul)

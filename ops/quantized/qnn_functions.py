@@ -37,9 +37,11 @@ from relay2relax.ops.quantized.arithmetic import (
 )
 from relay2relax.ops.quantized.qnn import BYTES, SOURCE
 from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.fusion import OPAQUE, Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, V
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.ir.expr import PrimExpr, binary, cast, const, maximum, minimum
 
 
@@ -75,7 +77,7 @@ def _formula(k: Kit[X], function: Function, q: X, s: X, z: X, so: X, zo: X, dtyp
     return quantised(k, function(k, dequantised(k, q, s, z)), so, zo, dtype)
 
 
-def function_record(name: str, function: Function, doc: str) -> OpDef:
+def function_record(name: str, function: Function, doc: str, fusion: Fusion = OPAQUE) -> OpDef:
     """Return the record of the quantised form of ``function``."""
 
     def numpy(attrs: NoAttrs, data: Array, s: Numbers, z: Numbers, so: Numbers, zo: Numbers) -> Array:
@@ -103,6 +105,7 @@ def function_record(name: str, function: Function, doc: str) -> OpDef:
         numpy=numpy,
         compute=compute,
         relax=Expanded(expand),
+        fusion=fusion,
     )
 
 
@@ -269,7 +272,7 @@ softmax = OpDef(
 )
 
 OPS = (
-    function_record("tanh", _named("tanh"), "Hyperbolic tangent."),
+    function_record("tanh", _named("tanh"), "Hyperbolic tangent.", Fusion(OpPattern.ELEMWISE)),
     function_record("exp", _named("exp"), "e to the power of x."),
     function_record("sqrt", _named("sqrt"), "Square root."),
     function_record("rsqrt", _named("rsqrt"), "``1 / sqrt(x)``."),

@@ -45,10 +45,12 @@ from relay2relax.ops.quantized.arithmetic import (
 )
 from relay2relax.ops.quantized.qnn import BYTES, SOURCE
 from relay2relax.ops.registry.attributes import DType, OptionalIndexExpr, String
+from relay2relax.ops.registry.fusion import OPAQUE, Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Tensors, V, single
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, equal, mul
 from relay2relax.tir.ir.expr import PrimExpr, cast
 
@@ -111,7 +113,9 @@ _LAYOUTS = {
 }
 
 
-def _product_record(name: str, product: _Product, attrs_class: type, doc: str, source: str) -> OpDef:
+def _product_record(
+    name: str, product: _Product, attrs_class: type, doc: str, source: str, fusion: Fusion = OPAQUE
+) -> OpDef:
     """Return the record of a quantised product."""
 
     def infer(attrs: Any, data: Type, weight: Type, zx: Type, zw: Type, sx: Type, sw: Type) -> Type:
@@ -161,6 +165,7 @@ def _product_record(name: str, product: _Product, attrs_class: type, doc: str, s
         numpy=numpy,
         compute=compute,
         relax=Expanded(expand),
+        fusion=fusion,
         layout=_LAYOUTS.get(name),
     )
 
@@ -334,12 +339,14 @@ _POOL = _Product("nn.avg_pool2d", _no_check, lambda attrs: 0)
 
 # Records
 
+_BEFORE_ELEMWISE = Fusion(OpPattern.OUT_ELEMWISE_FUSABLE)
 dense = _product_record(
     "qnn.dense",
     _Product("nn.dense", _check_dense, lambda attrs: 0),
     DenseAttrs,
     "The product of rows with a transposed weight.",
     "dense.cc",
+    _BEFORE_ELEMWISE,
 )
 
 avg_pool2d = OpDef(
@@ -353,6 +360,7 @@ avg_pool2d = OpDef(
     compute=avg_pool2d_compute,
     relax=Expanded(avg_pool2d_relax),
     layout=layout_rules.with_parameters(layout_rules.pooling, 4),
+    fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
 )
 
 OPS = (
@@ -362,6 +370,7 @@ OPS = (
         Conv2DAttrs,
         "Convolution over two axes.",
         "convolution.cc",
+        _BEFORE_ELEMWISE,
     ),
     _product_record(
         "qnn.conv2d_transpose",
@@ -378,6 +387,7 @@ OPS = (
             BatchMatmulAttrs,
             "Products of stacks of matrices.",
             "batch_matmul.cc",
+            _BEFORE_ELEMWISE,
         ),
         inputs=("x", "y", "x_zero_point", "y_zero_point", "x_scale", "y_scale"),
     ),
@@ -391,6 +401,7 @@ OPS = (
         numpy=dense_pack_numpy,
         compute=dense_pack_compute,
         layout=layout_rules.with_parameters(layout_rules.dense_pack, 4, layout_rules.layout_named("N")),
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
     ),
     avg_pool2d,
 )

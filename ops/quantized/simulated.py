@@ -17,9 +17,11 @@ from relay2relax.ops.common.shapes import check_scalar, tensor
 from relay2relax.ops.quantized.arithmetic import channel_axis, limits, one_of, rounded, spread
 from relay2relax.ops.quantized.qnn import DequantizeAttrs
 from relay2relax.ops.registry.attributes import Bool, InlineString, Int
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.ir.expr import PrimExpr
 
 # The codes by which a program chooses, while it runs, what is simulated; 0 is nothing.
@@ -113,6 +115,7 @@ def _record(name: str, formula: _Formula, attrs_class: type, inputs: tuple[str, 
         infer=simulated_type,
         numpy=numpy,
         compute=compute,
+        fusion=Fusion(OpPattern.ELEMWISE),
     )
 
 
@@ -190,5 +193,6 @@ OPS = (
         compute=annotated_compute,
         relax=Expanded(annotated_relax),
         layout=layout_rules.simulated_quantize,
+        fusion=Fusion(OpPattern.ELEMWISE),
     ),
 )

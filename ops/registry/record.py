@@ -19,6 +19,7 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, ErrorKind, Relay2RelaxError
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.fusion import OPAQUE, Fusion
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import Type
 from relay2relax.tir import te
@@ -212,6 +213,7 @@ class OpDef(Generic[A]):
         where too little is known.
     ``declares_attrs``  False where Relay's operator carries ``attrs`` without declaring them
         (``unique``, ``cumsum``): its text then refers to them as ``meta[relay.attrs.…][i]``.
+    ``fusion``  how Relay's fusion may treat it.
     ``layout``  how the operator follows where its inputs change their layouts, as
         ``ops/common/layout_rules.py`` says; None where it cannot.
     """
@@ -238,6 +240,7 @@ class OpDef(Generic[A]):
     passes_through: bool = False
     builtin: str = ""
     scalars: tuple[str, ...] = ()
+    fusion: Fusion = OPAQUE
     layout: Callable[..., Any] | None = None
 
     @property

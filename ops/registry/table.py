@@ -7,6 +7,7 @@ from importlib import import_module, resources
 from types import ModuleType
 
 from relay2relax.core.limits import suspended
+from relay2relax.ops.registry.fusion import OPAQUE, Fusion
 from relay2relax.ops.registry.record import OpDef
 
 # Rooms without operators: what a record is, and what records share.
@@ -72,6 +73,12 @@ def _relax() -> dict[str, OpDef]:
 def relay_op(name: str) -> OpDef | None:
     """Return the record of the Relay operator ``name`` (aliases of older versions included)."""
     return _relay().get(name)
+
+
+def fusion_of(name: str) -> Fusion:
+    """Return how Relay's fusion may treat the operator ``name``; one without a record is opaque."""
+    op = relay_op(name)
+    return OPAQUE if op is None else op.fusion
 
 
 def relax_op(name: str) -> OpDef | None:

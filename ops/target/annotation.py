@@ -14,6 +14,7 @@ from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import NOT_LOWERED
 from relay2relax.ops.math.elementwise import CastAttrs, cast_compute, cast_numpy, cast_type
 from relay2relax.ops.registry.attributes import Bool, DType, EnvFunc, InlineString, Int, NoAttrs, VirtualDevice
+from relay2relax.ops.registry.fusion import OPAQUE, Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, Tensors, V, Value
 from relay2relax.ops.registry.script import Script, Spread
 from relay2relax.ops.registry.types import Type
@@ -103,6 +104,7 @@ def annotation(
     source: str = SOURCE,
     declares: bool = True,
     input_name: str = "data",
+    fusion: Fusion = OPAQUE,
 ) -> OpDef:
     """Return the record of an operator that is its input."""
     return OpDef(
@@ -117,6 +119,7 @@ def annotation(
         relax=Expanded(same_relax),
         declares_attrs=declares,
         passes_through=True,
+        fusion=fusion,
         layout=layout_rules.elementwise,
     )
 
@@ -161,6 +164,7 @@ OPS = (
     annotation(
         "on_device", "The value is computed, or kept, on a device.", OnDeviceAttrs,
         source="TVM 0.18 src/relay/op/memory/on_device.cc", input_name="body",
+        fusion=Fusion(computes=False),
     ),
     annotation(
         "device_copy", "The value is copied from one device to another; here there is one device.", DeviceCopyAttrs,

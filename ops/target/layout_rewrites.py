@@ -17,11 +17,13 @@ from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.registry.attributes import IndexMapping, InlineString, Number, OptionalIntegerArray
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.tensor.create import static_shape
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import ANY, Extent, Shape, add, as_prim, ceildiv, is_any, mul, static, sub
 from relay2relax.tir.ir.expr import Binary, Buffer, Cast, FloatImm, IntImm, PrimExpr, Var, const
 from relay2relax.tir.ir.intrinsics import call
@@ -304,6 +306,7 @@ OPS = (
         infer=auto_scheduler_type,
         numpy=auto_scheduler_numpy,
         compute=auto_scheduler_compute,
+        fusion=Fusion(OpPattern.INJECTIVE),
     ),
     OpDef(
         relay="meta_schedule_layout_transform",
@@ -314,6 +317,7 @@ OPS = (
         infer=meta_schedule_type,
         numpy=meta_schedule_numpy,
         compute=meta_schedule_compute,
+        fusion=Fusion(OpPattern.INJECTIVE),
     ),
     OpDef(
         doc="The elements at the places that an index map sends them to.",

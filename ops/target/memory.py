@@ -27,6 +27,7 @@ from relay2relax.ops.registry.attributes import (
     OptionalIndexExprArray,
     VirtualDevice,
 )
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, TypeRule, V
 from relay2relax.ops.registry.refusal import Refusal
 from relay2relax.ops.registry.types import NamedType, TensorType, TupleType, Type, show
@@ -186,6 +187,7 @@ def _lowered(
         infer=infer,
         numpy=Refusal(name, why),
         compute=Refusal(name, why),
+        fusion=Fusion(computes=False),
     )
 
 
@@ -216,6 +218,7 @@ OPS = (
         doc="The extents as a tensor; the VM has an instruction for it.",
         source="TVM 0.18 src/relay/op/vm/vm.cc",
         inputs=("tensor",),
+        fusion=Fusion(computes=False),
     ),
     OpDef(
         relay="vm.reshape_tensor",
@@ -227,5 +230,6 @@ OPS = (
         numpy=reshape_tensor_numpy,
         compute=reshape_tensor_compute,
         relax=Expanded(reshape_tensor_relax),
+        fusion=Fusion(computes=False),
     ),
 )  # fmt: skip

@@ -21,10 +21,12 @@ from relay2relax.ops.common.places import are_inside
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
 from relay2relax.ops.registry.attributes import IntegerArray, NoAttrs
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor import dynamic_kernels as kernels
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import ANY, Shape, equal, static
 from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var, binary, cast, const, if_then_else, logical_and
 from relay2relax.tir.ir.stmt import BufferStore, For, If, Let, Seq, Stmt
@@ -374,6 +376,7 @@ argwhere = OpDef(
     numpy=argwhere_numpy,
     compute=kernels.argwhere_compute,
     extents=kernels.counted_extents,
+    fusion=Fusion(reads_shape=True),
 )
 
 unravel_index = OpDef(
@@ -385,6 +388,7 @@ unravel_index = OpDef(
     on_bad_values="A place outside wraps around the first dimension; an extent of 0 gives 0.",
     numpy=unravel_index_numpy,
     compute=unravel_index_compute,
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 invert_permutation = OpDef(
@@ -397,6 +401,7 @@ invert_permutation = OpDef(
     numpy=invert_permutation_numpy,
     compute=invert_permutation_compute,
     relax=Expanded(invert_permutation_relax),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 sparse_to_dense = OpDef(
@@ -420,6 +425,7 @@ sparse_reshape = OpDef(
     on_bad_values="Numbers wrap around; an extent of 0 gives 0.",
     numpy=sparse_reshape_numpy,
     compute=sparse_reshape_compute,
+    fusion=Fusion(OpPattern.INJECTIVE, reads_shape=True),
 )
 
 sparse_fill_empty_rows = OpDef(
@@ -432,6 +438,7 @@ sparse_fill_empty_rows = OpDef(
     numpy=sparse_fill_empty_rows_numpy,
     compute=kernels.fill_rows_compute,
     extents=kernels.fill_rows_extents,
+    fusion=Fusion(reads_shape=True),
 )
 
 OPS = (argwhere, unravel_index, invert_permutation, sparse_to_dense, sparse_reshape, sparse_fill_empty_rows)

@@ -22,11 +22,13 @@ from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.shapes import any_type, extent_value, tensor
 from relay2relax.ops.math.elementwise import identity_type
 from relay2relax.ops.registry.attributes import DType, Expr, Int, NoAttrs, OptionalIndexExprArray, String
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script, Types
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.dynamic_kernels import arange_extents
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import ANY, Extent, Shape, as_prim, ceildiv, maximum, product, static, sub
 from relay2relax.tir.ir.expr import PrimExpr, cast, const, if_then_else
 
@@ -142,6 +144,7 @@ def _init_records(name: str, value: int, doc: str) -> tuple[OpDef, ...]:
         numpy=lambda attrs: np.full(static_shape(given_shape(attrs)), value, numpy_dtype(attrs.dtype)),
         compute=lambda attrs, out: _constant(out, value, name),
         relax=Expanded(lambda e, attrs: e.call(name, e.shape(given_shape(attrs)), dtype=attrs.dtype)),
+        fusion=Fusion(OpPattern.ELEMWISE),
     )
     in_relax = OpDef(
         doc=doc,
@@ -165,6 +168,7 @@ def _init_records(name: str, value: int, doc: str) -> tuple[OpDef, ...]:
         compute=lambda attrs, out, data: _constant(out, value, f"{name}_like"),
         relax=SameOp(),
         script=Script(f"{name}_like", "x, dtype=None"),
+        fusion=Fusion(OpPattern.ELEMWISE),
     )
     return in_relay, in_relax, like
 
@@ -431,6 +435,7 @@ full = OpDef(
     numpy=full_numpy,
     compute=full_compute,
     relax=Expanded(full_relax),
+    fusion=Fusion(OpPattern.ELEMWISE),
 )
 
 relax_full = OpDef(
@@ -454,6 +459,7 @@ full_like = OpDef(
     numpy=full_like_numpy,
     compute=full_like_compute,
     relax=Expanded(full_like_relax),
+    fusion=Fusion(OpPattern.ELEMWISE),
 )
 
 arange = OpDef(
@@ -468,6 +474,7 @@ arange = OpDef(
     compute=arange_compute,
     extents=arange_extents,
     relax=Expanded(arange_relax),
+    fusion=Fusion(reads_shape=True),
 )
 
 
@@ -526,6 +533,7 @@ ndarray_size = OpDef(
     compute=size_compute,
     relax=Expanded(size_relax),
     aliases=("contrib.ndarray_size",),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 alloc_tensor = OpDef(

@@ -24,6 +24,7 @@ from relay2relax.ops.common.reshape_rules import new_shape
 from relay2relax.ops.common.shapes import check_squeezed, does_not_broadcast, normal_axes, normal_axis, tensor
 from relay2relax.ops.registry import table
 from relay2relax.ops.registry.attributes import Int, NoAttrs
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import (
     Definition,
     Emit,
@@ -45,6 +46,7 @@ from relay2relax.ops.tensor.create import InitOpAttrs, full_compute, static_shap
 from relay2relax.ops.tensor.indexing import StridedSliceAttrs
 from relay2relax.ops.tensor.masking import OneHotAttrs, one_hot_compute, one_hot_shape, one_hot_values
 from relay2relax.ops.tensor.transform import ExpandDimsAttrs, ReshapeAttrs, SqueezeAttrs, TileAttrs
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import ANY, Shape, static
 
 SOURCE = "TVM 0.18 src/relay/op/dyn/tensor/transform.cc"
@@ -171,6 +173,7 @@ def _filled(name: str, value: int, doc: str) -> OpDef:
         extents=kernels.given_extents(0),
         relax=_settled_relax(f"dyn.{name}", 0),
         settle=_settle(0, _init(name)),
+        fusion=Fusion(OpPattern.ELEMWISE, reads_shape=True),
     )
 
 
@@ -399,6 +402,7 @@ OPS = (
         relax=_settled_relax("dyn.reshape", 1), attrs=ReshapeAttrs,
         settle=_settle(1, lambda attrs, shape: ("reshape", ReshapeAttrs(shape, attrs.allowzero))),
         on_bad_values=NO_SUCH_SHAPE,
+        fusion=Fusion(OpPattern.INJECTIVE, reshapes=True, reads_shape=True),
     ),
     dynamic_operator(
         "broadcast_to", "As broadcast_to; the shape is an input.", ("data", "shape"),
@@ -406,6 +410,7 @@ OPS = (
         relax=_settled_relax("dyn.broadcast_to", 1), attrs=InitOpAttrs,
         settle=_settle(1, _init("broadcast_to")),
         on_bad_values=NO_SUCH_SHAPE,
+        fusion=Fusion(OpPattern.BROADCAST, reads_shape=True),
     ),
     dynamic_operator(
         "tile", "As tile; the repetitions are an input.", ("data", "reps"),
@@ -413,6 +418,7 @@ OPS = (
         kernels.tile_extents, kernels.tile_compute, attrs=TileAttrs,
         settle=settle_static(1, lambda attrs, reps: ("tile", TileAttrs(reps))),
         on_bad_values=NO_SUCH_SHAPE,
+        fusion=Fusion(OpPattern.INJECTIVE, reads_shape=True),
     ),
     _filled("zeros", 0, "Zeros; the shape is an input."),
     _filled("ones", 1, "Ones; the shape is an input."),
@@ -422,6 +428,7 @@ OPS = (
         lambda attrs, out, fill_value, shape: full_compute(attrs, out, fill_value),
         attrs=InitOpAttrs, relax=_settled_relax("dyn.full", 1), settle=_settle(1, _init("full")),
         on_bad_values=NO_SUCH_SHAPE,
+        fusion=Fusion(OpPattern.ELEMWISE, reads_shape=True),
     ),
     dynamic_operator(
         "one_hot", "As one_hot; the extent of the new axis is an input.",
@@ -431,6 +438,7 @@ OPS = (
             3, lambda attrs, depth: ("one_hot", OneHotAttrs(depth[0], attrs.axis, attrs.dtype))
         ),
         on_bad_values=NO_SUCH_SHAPE,
+        fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE, reads_shape=True),
     ),
     dynamic_operator(
         "strided_slice", "As strided_slice; the places are inputs.", ("data", "begin", "end", "strides"),
@@ -439,6 +447,7 @@ OPS = (
         relax=Otherwise("R.dynamic_strided_slice makes a negative extent of a slice that runs backwards"),
         settle=_settle_slice,
         on_bad_values="A slice is moved into the data; one that runs backwards is empty. A stride of 0 is refused.",
+        fusion=Fusion(OpPattern.INJECTIVE, reads_shape=True),
     ),
     dynamic_operator(
         "squeeze", "As squeeze; the axes are an input.", ("data", "axes"),
@@ -446,6 +455,7 @@ OPS = (
         attrs=SqueezeAttrs,
         settle=settle_static(1, lambda attrs, axes: ("squeeze", SqueezeAttrs(axes))),
         on_bad_values="An axis that is not there, or whose extent is not 1, is refused.",
+        fusion=Fusion(OpPattern.INJECTIVE, reshapes=True, reads_shape=True),
     ),
     dynamic_operator(
         "expand_dims", "As expand_dims; the place of the new axes is an input.", ("data", "axis"),
@@ -455,6 +465,7 @@ OPS = (
             1, lambda attrs, axis: ("expand_dims", ExpandDimsAttrs(axis[0], attrs.num_newaxis))
         ),
         on_bad_values="An axis that is not there is refused.",
+        fusion=Fusion(OpPattern.INJECTIVE, reads_shape=True),
     ),
     dynamic_operator(
         "sparse_to_dense", "As sparse_to_dense; the shape is an input.",
@@ -463,6 +474,7 @@ OPS = (
         kernels.given_extents(3), lambda attrs, out, *inputs: sparse_to_dense_compute(attrs, out, *inputs[:3]),
         settle=settle_static(3, lambda attrs, shape: ("sparse_to_dense", SparseToDenseAttrs(shape))),
         on_bad_values=NO_SUCH_SHAPE,
+        fusion=Fusion(reads_shape=True),
     ),
     OpDef(
         doc="The numbers of a vector as a shape.",

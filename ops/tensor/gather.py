@@ -19,11 +19,13 @@ from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.places import FROM_THE_BORDER, clipped, inside
 from relay2relax.ops.common.shapes import broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Integer, NoAttrs, OptionalInteger
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import AnyRankType, TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.transform import moved
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Shape, equal, static
 from relay2relax.tir.ir.expr import (
     IntImm,
@@ -347,6 +349,7 @@ gather = OpDef(
     numpy=gather_numpy,
     compute=gather_compute,
     relax=Expanded(gather_relax),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 gather_elements = OpDef(
@@ -373,6 +376,7 @@ gather_nd = OpDef(
     numpy=gather_nd_numpy,
     compute=gather_nd_compute,
     relax=Expanded(gather_nd_relax),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 relax_gather_nd = OpDef(
@@ -399,6 +403,7 @@ adv_index = OpDef(
     numpy=lambda attrs, inputs: _index(inputs[0], inputs[1:]),
     compute=lambda attrs, out, inputs: _index_compute(out, inputs[0], inputs[1:]),
     relax=Expanded(adv_index_relax),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 index_tensor = OpDef(

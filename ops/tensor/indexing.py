@@ -28,12 +28,14 @@ from relay2relax.ops.registry.attributes import (
     OptionalIntegerArray,
     String,
 )
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.create import static_shape
 from relay2relax.ops.tensor.transform import moved
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import (
     Extent,
     Shape,
@@ -402,6 +404,7 @@ take = OpDef(
     numpy=take_numpy,
     compute=take_compute,
     relax=Expanded(take_relax),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 _FLAGS_AS_PLACES = Limit("apache-tvm takes places for integers", lambda attrs, types: dtype_of(types[1:]) == "bool")
@@ -431,6 +434,7 @@ strided_slice = OpDef(
     compute=strided_slice_compute,
     relax=Expanded(strided_slice_relax),
     layout=layout_rules.strided_slice,
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 relax_strided_slice = OpDef(
@@ -456,6 +460,7 @@ slice_like = OpDef(
     compute=lambda attrs, out, data, shape_like: moved(out, data, lambda *i: i, "slice_like"),
     relax=Expanded(slice_like_relax),
     layout=layout_rules.slice_like,
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 OPS = (take, relax_take, strided_slice, relax_strided_slice, slice_like)

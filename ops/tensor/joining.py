@@ -23,12 +23,14 @@ from relay2relax.ops.registry.attributes import (
     Integer,
     Sections,
 )
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Tensors, V, Value
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.create import static_shape
 from relay2relax.ops.tensor.transform import moved
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import (
     ANY,
     Extent,
@@ -373,6 +375,7 @@ concatenate = OpDef(
     relax=SameOp(),
     script=Script("concat", "tensors, axis=0"),
     layout=layout_rules.concatenate,
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 stack = OpDef(
@@ -387,6 +390,7 @@ stack = OpDef(
     compute=stack_compute,
     relax=SameOp(),
     script=Script("stack", "tensors, axis=0", since="0.21"),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 split = OpDef(
@@ -401,6 +405,7 @@ split = OpDef(
     compute=split_compute,
     relax=Expanded(split_relax),
     layout=layout_rules.split,
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 _ONE_PART = Limit("apache-tvm makes of one part no tuple", lambda attrs, types: attrs.indices_or_sections in (1, ()))

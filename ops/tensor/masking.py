@@ -17,10 +17,12 @@ from relay2relax.ops.common.conversion import convert, convert_element
 from relay2relax.ops.common.places import FAR
 from relay2relax.ops.common.shapes import ask_at_least, no_new_axis, tensor
 from relay2relax.ops.registry.attributes import Bool, Double, DType, Int, Integer
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, add, as_prim, equal, minimum, static
 from relay2relax.tir.ir.expr import IntImm, PrimExpr, Select, cast, const, if_then_else, logical_and
 
@@ -394,6 +396,7 @@ one_hot = OpDef(
     numpy=one_hot_numpy,
     compute=one_hot_compute,
     relax=Expanded(one_hot_relax),
+    fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
 )
 
 trilu = OpDef(
@@ -409,6 +412,7 @@ trilu = OpDef(
     compute=lambda attrs, out, data, k: _triangle(out, data, cast("int64", k[()]), attrs.upper),
     relax=Expanded(trilu_relax),
     declares_attrs=False,
+    fusion=Fusion(OpPattern.ELEMWISE),
 )
 
 sequence_mask = OpDef(
@@ -421,6 +425,7 @@ sequence_mask = OpDef(
     numpy=sequence_mask_numpy,
     compute=sequence_mask_compute,
     relax=Expanded(sequence_mask_relax),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 matrix_set_diag = OpDef(
@@ -433,6 +438,7 @@ matrix_set_diag = OpDef(
     relay_type=matrix_set_diag_relay_type,
     numpy=matrix_set_diag_numpy,
     compute=matrix_set_diag_compute,
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 OPS = (

@@ -19,6 +19,7 @@ from relay2relax.ops.common.layout import Layout, parse_layout
 from relay2relax.ops.common.reshape_rules import new_shape
 from relay2relax.ops.common.shapes import ask_at_least, normal_axes, normal_axis, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, Integer, IntegerArray
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Otherwise, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
@@ -33,6 +34,7 @@ from relay2relax.ops.tensor.transform import (
     squeeze_type,
 )
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import (
     Extent,
     Shape,
@@ -440,6 +442,7 @@ layout_transform = OpDef(
     numpy=layout_transform_numpy,
     compute=layout_transform_compute,
     relax=Expanded(layout_transform_relax),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 reverse_reshape = OpDef(
@@ -452,6 +455,7 @@ reverse_reshape = OpDef(
     numpy=reverse_reshape_numpy,
     compute=reshape_compute,
     relax=Expanded(reverse_reshape_relax),
+    fusion=Fusion(OpPattern.INJECTIVE, reshapes=True),
 )
 
 relax_squeeze = OpDef(
@@ -479,6 +483,7 @@ reverse_sequence = OpDef(
     compute=reverse_sequence_compute,
     relax=Otherwise("R.reverse_sequence is not in apache-tvm 0.25, which reads the same scripts"),
     script=Script("reverse_sequence", "data, seq_lengths, seq_axis=1, batch_axis=0", since="0.26"),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 sliding_window = OpDef(
@@ -507,6 +512,7 @@ meshgrid = OpDef(
     compute=meshgrid_compute,
     relax=Expanded(meshgrid_relax),
     script=Script("meshgrid", "tensors, indexing='ij'", since="0.21", limits=(_TURNED,)),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 OPS = (relax_squeeze, layout_transform, reverse_reshape, reverse_sequence, sliding_window, meshgrid)

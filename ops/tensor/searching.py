@@ -15,6 +15,7 @@ from relay2relax.ops.common.order import order_compute, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, repeat_while, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, DType
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
@@ -322,6 +323,7 @@ unique = OpDef(
     infer=unique_type,
     numpy=unique_numpy,
     compute=unique_compute,
+    fusion=Fusion(reads_shape=True),
 )
 
 OPS = (searchsorted, bucketize, unique)

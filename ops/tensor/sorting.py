@@ -22,6 +22,7 @@ from relay2relax.ops.common.order import before, order_compute, order_numpy, sor
 from relay2relax.ops.common.shapes import normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, repeat_while, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, DType, InlineString, Int, OptionalInteger
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Settled, Tensors, V, Value
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
@@ -422,6 +423,7 @@ dyn_topk = OpDef(
     relax=Expanded(dyn_topk_relax),
     extents=topk_extents,
     settle=dyn_topk_settled,
+    fusion=Fusion(reads_shape=True),
 )
 
 relax_topk = OpDef(

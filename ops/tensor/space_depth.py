@@ -25,10 +25,12 @@ from relay2relax.ops.registry.attributes import (
     Int,
     IntegerArray,
 )
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Definition, Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, Shape, add, as_prim, ask, equal, floordiv, is_any, mul, product, static, sub
 from relay2relax.tir.ir.expr import PrimExpr, binary, const, if_then_else, logical_and
 
@@ -262,6 +264,7 @@ def _sub_pixel(name: str, parts: Callable[..., _Parts], compute: Definition, doc
         numpy=numpy,
         compute=compute,
         relax=Expanded(relax),
+        fusion=Fusion(OpPattern.INJECTIVE),
     )
     return record
 
@@ -574,6 +577,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=space_to_batch_numpy,
         compute=space_to_batch_compute,
         relax=Expanded(space_to_batch_relax),
+        fusion=Fusion(OpPattern.INJECTIVE),
     ),
     OpDef(
         relay="nn.batch_to_space_nd",
@@ -585,6 +589,7 @@ OPS: tuple[OpDef, ...] = (
         numpy=batch_to_space_numpy,
         compute=batch_to_space_compute,
         relax=Expanded(batch_to_space_relax),
+        fusion=Fusion(OpPattern.INJECTIVE),
     ),
     OpDef(
         relay="nn.dilate",
@@ -597,6 +602,7 @@ OPS: tuple[OpDef, ...] = (
         compute=dilate_compute,
         relax=Expanded(dilate_relax),
         declares_attrs=False,
+        fusion=Fusion(OpPattern.INJECTIVE),
     ),
     fifo_buffer,
 )

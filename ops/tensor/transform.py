@@ -40,11 +40,13 @@ from relay2relax.ops.registry.attributes import (
     OptionalInteger,
     OptionalIntegerArray,
 )
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.ops.tensor.create import InitOpAttrs, given_shape, static_shape
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import ANY, Shape, as_prim, equal, is_symbolic, mul, product, static, sub
 from relay2relax.tir.ir.expr import IntImm, PrimExpr
 
@@ -454,6 +456,7 @@ reshape = OpDef(
     numpy=reshape_numpy,
     compute=reshape_compute,
     relax=Expanded(reshape_relax),
+    fusion=Fusion(OpPattern.INJECTIVE, reshapes=True),
 )
 
 relax_reshape = OpDef(
@@ -477,6 +480,7 @@ reshape_like = OpDef(
     numpy=reshape_like_numpy,
     compute=reshape_compute,
     relax=Expanded(reshape_relax),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 transpose = OpDef(
@@ -491,6 +495,7 @@ transpose = OpDef(
     relax=SameOp(),
     script=Script("permute_dims", "x, axes=None", spread=Spread.PERMUTATION),
     layout=layout_rules.transpose,
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 squeeze = OpDef(
@@ -505,6 +510,7 @@ squeeze = OpDef(
     compute=squeeze_compute,
     relax=Expanded(lambda e, attrs, data: e.call("squeeze", data, axis=attrs.axis)),
     layout=layout_rules.squeeze,
+    fusion=Fusion(OpPattern.INJECTIVE, reshapes=True),
 )
 
 expand_dims = OpDef(
@@ -517,6 +523,7 @@ expand_dims = OpDef(
     numpy=expand_dims_numpy,
     compute=expand_dims_compute,
     relax=Expanded(expand_dims_relax),
+    fusion=Fusion(OpPattern.BROADCAST, reshapes=True),
 )
 
 relax_expand_dims = OpDef(
@@ -543,6 +550,7 @@ broadcast_to = OpDef(
     numpy=broadcast_to_numpy,
     compute=broadcast_compute,
     relax=Expanded(lambda e, attrs, data: e.call("broadcast_to", data, e.shape(given_shape(attrs)))),
+    fusion=Fusion(OpPattern.BROADCAST, reads_shape=True),
 )
 
 relax_broadcast_to = OpDef(
@@ -567,6 +575,7 @@ broadcast_to_like = OpDef(
     relax=Expanded(
         lambda e, attrs, data, like: e.call("broadcast_to", data, e.shape(tensor(e.type_of(like), 1).shape))
     ),
+    fusion=Fusion(OpPattern.BROADCAST),
 )
 
 tile = OpDef(
@@ -581,6 +590,7 @@ tile = OpDef(
     compute=tile_compute,
     relax=SameOp(),
     script=Script("tile", "data, repeats", rename={"reps": "repeats"}),
+    fusion=Fusion(OpPattern.BROADCAST),
 )
 
 repeat = OpDef(
@@ -594,6 +604,7 @@ repeat = OpDef(
     compute=repeat_compute,
     relax=SameOp(),
     script=Script("repeat", "data, repeats, axis=None"),
+    fusion=Fusion(OpPattern.BROADCAST),
 )
 
 reverse = OpDef(
@@ -607,6 +618,7 @@ reverse = OpDef(
     compute=reverse_compute,
     relax=SameOp(),
     script=Script("flip", "data, axis"),
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 OPS = (

@@ -17,12 +17,14 @@ from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.places import NO_SUCH_SHAPE, inside
 from relay2relax.ops.common.shapes import broadcast, does_not_broadcast, tensor
 from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.ops.tensor.create import InitOpAttrs, static_shape
 from relay2relax.ops.tensor.dynamic_kernels import REFUSED, numbers, pick, vector
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import ANY, Shape, as_prim, equal, is_any, static
 from relay2relax.tir.ir.expr import (
     IntImm,
@@ -269,6 +271,7 @@ collapse_sum_like = OpDef(
     compute=collapse_sum_compute,
     relax=Expanded(collapse_sum_relax),
     script=Script("collapse_sum_like", "data, collapse_target"),
+    fusion=Fusion(OpPattern.COMM_REDUCE),
 )
 
 collapse_sum_to = OpDef(
@@ -284,6 +287,7 @@ collapse_sum_to = OpDef(
     extents=collapse_sum_extents,
     relax=Expanded(collapse_sum_relax),
     declares_attrs=False,
+    fusion=Fusion(OpPattern.COMM_REDUCE),
 )
 
 relax_collapse_sum_to = OpDef(
@@ -308,6 +312,7 @@ strided_set = OpDef(
     ),
     numpy=strided_set_numpy,
     compute=strided_set_compute,
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 OPS = (collapse_sum_like, collapse_sum_to, relax_collapse_sum_to, strided_set)

@@ -16,9 +16,11 @@ from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Bool, Double, IndexExprArray, Integer
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import OpDef, OpError
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Extent, as_prim, equal, floordiv, mul, product, static
 from relay2relax.tir.ir.expr import Buffer, FloatImm, PrimExpr, Select, cast, const, maximum, minimum
 from relay2relax.tir.ir.intrinsics import call
@@ -369,6 +371,7 @@ yolo_reorg = OpDef(
     infer=reorg_type,
     numpy=reorg_numpy,
     compute=reorg_compute,
+    fusion=Fusion(OpPattern.INJECTIVE),
 )
 
 OPS = (multibox_prior, multibox_transform_loc, yolo_reorg)

@@ -23,10 +23,12 @@ from relay2relax.ops.common.stmt_builders import Cell, bind, local, loop, rows, 
 from relay2relax.ops.common.windows import integers
 from relay2relax.ops.image.image import inside_of
 from relay2relax.ops.registry.attributes import Bool, Double, IndexExprArray, InlineString, Int
+from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Otherwise, SameOp, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.extent import Shape, as_prim, ask, equal, is_any
 from relay2relax.tir.ir.expr import (
     Buffer,
@@ -457,6 +459,7 @@ roi_align = OpDef(
     compute=align_compute,
     relax=Expanded(align_relax),
     layout=layout_rules.regions_of_interest,
+    fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
 )
 
 relax_roi_align = OpDef(
@@ -492,6 +495,7 @@ roi_pool = OpDef(
         "of bins"
     ),
     layout=layout_rules.regions_of_interest,
+    fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
 )
 
 relax_roi_pool = OpDef(

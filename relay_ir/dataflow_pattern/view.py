@@ -12,7 +12,7 @@ from relay2relax.core.matching.patterns import DFPattern
 from relay2relax.core.matching.view import ABSENT, matched
 from relay2relax.core.walk import post_order
 from relay2relax.ops.registry.attributes import attr_fields
-from relay2relax.ops.registry.fusion import pattern_of
+from relay2relax.ops.registry.table import fusion_of
 from relay2relax.relay_ir.inference.errors import TypeInferenceError
 from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.equality import structural_equal
@@ -147,7 +147,7 @@ class RelayView:
         """Return an attribute; of operators, ``TOpPattern`` alone is known."""
         match node:
             case Op(operator):
-                return int(pattern_of(operator)) if name == "TOpPattern" else ABSENT
+                return int(fusion_of(operator).pattern) if name == "TOpPattern" else ABSENT
             case Call(attrs=OpaqueAttrs(fields=given)):
                 return dict(given).get(name, ABSENT)
             case Call(attrs=attrs):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from relay2relax.core.walk import post_order
-from relay2relax.ops.registry.fusion import pattern_of
+from relay2relax.ops.registry.table import fusion_of
 from relay2relax.relay_ir.inference.type_table import TypeTable
 from relay2relax.relay_ir.ir.expr import Call, Expr, Function, Op, children
 from relay2relax.relay_ir.ir.module import IRModule
@@ -120,7 +120,8 @@ def _branch(first: Call, users: dict[Expr, list[Call]], one: Combiner) -> Branch
     branch = [first]
     while len(users.get(branch[-1], ())) == 1:
         (call,) = users[branch[-1]]
-        if not isinstance(call.op, Op) or pattern_of(call.op.name) > OpPattern.BROADCAST or not one.follows(call):
+        simple = isinstance(call.op, Op) and fusion_of(call.op.name).pattern <= OpPattern.BROADCAST
+        if not simple or not one.follows(call):
             break
         branch.append(call)
     return branch

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from relay2relax.core.passes import Pass, PassContext
 from relay2relax.core.walk import post_order
-from relay2relax.ops.registry.fusion import DATA_DEPENDENT, NON_COMPUTATIONAL, RESHAPES, pattern_of
+from relay2relax.ops.registry.table import fusion_of
 from relay2relax.relay_ir.inference.type_table import TypeTable
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
@@ -99,8 +99,8 @@ class _Fusion:
                 simple = data.ndim == 0 and node.tensor_type.dtype in _SCALARS
                 return OpPattern.ELEMWISE if simple else OpPattern.OPAQUE
             case Call(Op(name)):
-                unknown = name in DATA_DEPENDENT and self.types.is_dynamic(node)
-                return OpPattern.OPAQUE if unknown else pattern_of(name)
+                unknown = fusion_of(name).reads_shape and self.types.is_dynamic(node)
+                return OpPattern.OPAQUE if unknown else fusion_of(name).pattern
             case Tuple():
                 return OpPattern.TUPLE
             case TupleGetItem(value):
@@ -136,7 +136,7 @@ class _Fusion:
         for node in self.order:
             made = with_children(node, [self._of(part) for part in _below(node)]) if _below(node) else node
             match node:
-                case Call(Op(name)) if name not in NON_COMPUTATIONAL:
+                case Call(Op(name)) if fusion_of(name).computes:
                     made = self.done[node.args[0]] if is_call(node, "annotation.stop_fusion") else self._member(node)
                 case Tuple() if not self._is_last(node):
                     made = self._member(node)
@@ -183,6 +183,6 @@ def _attributes(body: Expr) -> dict[str, object]:
     calls = [node for node in inside if isinstance(node, Call)]
     found: dict[str, object] = {"Primitive": int(bool(calls))}
     tensors = all(isinstance(node.type_annotation, TensorType) for node in inside if isinstance(node, Var))
-    if calls and tensors and all(isinstance(call.op, Op) and call.op.name in RESHAPES for call in calls):
+    if calls and tensors and all(isinstance(call.op, Op) and fusion_of(call.op.name).reshapes for call in calls):
         found["relay.reshape_only"] = 1
     return found

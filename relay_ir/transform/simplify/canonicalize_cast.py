@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from relay2relax.core.dtype import bits
 from relay2relax.core.passes import Pass
-from relay2relax.ops.registry.fusion import pattern_of
+from relay2relax.ops.registry.table import fusion_of
 from relay2relax.relay_ir.inference.type_table import TypeTable
 from relay2relax.relay_ir.ir.expr import Call, Expr, Function, Op, children
 from relay2relax.relay_ir.ir.module import IRModule
@@ -79,7 +79,7 @@ def _visited(root: Expr) -> Iterator[tuple[Expr, int | None]]:
 
 
 def _fusible(node: Expr) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, Op) and pattern_of(node.op.name) <= OpPattern.BROADCAST
+    return isinstance(node, Call) and isinstance(node.op, Op) and fusion_of(node.op.name).pattern <= OpPattern.BROADCAST
 
 
 def _widens(node: Expr, types: TypeTable) -> bool:

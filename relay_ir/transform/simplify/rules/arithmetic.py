@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from relay2relax.ops.registry.fusion import pattern_of
+from relay2relax.ops.registry.table import fusion_of
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.inference.type_table import TypeTable
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Op
@@ -58,7 +58,7 @@ def _identity(call: Call, types: TypeTable) -> Expr:
 def _filled(call: Call, types: TypeTable) -> Expr:
     """A tensor of one value next to one of full shape is that value."""
     assert isinstance(call.op, Op)
-    if pattern_of(call.op.name) is not OpPattern.BROADCAST or len(call.args) != 2:
+    if fusion_of(call.op.name).pattern is not OpPattern.BROADCAST or len(call.args) != 2:
         return call
     for place in (0, 1):
         value = _fill_value(call.args[place], types)
