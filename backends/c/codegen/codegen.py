@@ -324,16 +324,16 @@ class _Writer:
         if not self.polled or not self.steps.of(body if loop is None else loop).reach(_PIECE if loop else 0):
             return ""
         inner = self.steps.of(body)
-        rounds = str(_ROUNDS)
+        if inner.known and not isinstance(inner.count, IntImm):
+            self.names.asks = True
+            return f"r2r_piece({magnitude(inner.count, self.exprs.text)})"
+        most = _ROUNDS
         if inner.known and isinstance(inner.count, IntImm):
             most = max(_PIECE // max(inner.count.value, 1), 1)
-            if loop is not None and isinstance(loop.extent, IntImm) and loop.extent.value <= most:
-                return ""
-            rounds = str(most)
-        elif inner.known:
-            rounds = f"r2r_piece({magnitude(inner.count, self.exprs.text)})"
+        if loop is not None and isinstance(loop.extent, IntImm) and loop.extent.value <= most:
+            return ""
         self.names.asks = True
-        return rounds
+        return str(most)
 
     def in_pieces(self, type_: str, begin: str, end: str, piece: str) -> list[str]:
         """Return the head of a loop over pieces, the rounds ``from`` and before ``to``: between two
