@@ -113,6 +113,10 @@ class Conversion:
         """Raise UnsupportedError for this form of the operator."""
         raise UnsupportedError(mistake(frontends.FORM, node=f"{self.span.source_name} ({self.kind})", problem=problem))
 
+    def with_args(self, args: Sequence[Value]) -> Conversion:
+        """Return the conversion of another form of the operator."""
+        return replace(self, args=tuple(args))
+
     # --- arguments ---
 
     def value(self, place: int) -> Value:

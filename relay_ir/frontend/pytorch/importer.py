@@ -12,6 +12,7 @@ from relay2relax.core.errors.table import frontends
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Types, Value, with_spans
+from relay2relax.relay_ir.frontend.pytorch.dtypes import result_dtype
 from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, input_variables
 from relay2relax.relay_ir.frontend.pytorch.naming import Names, name_graph
 from relay2relax.relay_ir.frontend.pytorch.operators import aten_operators
@@ -183,6 +184,8 @@ class _Importer:
         else:
             assert record is not None, "operators without a record were refused before"
             made = record.convert(at)
+        if _in_place(node.kind) and isinstance(made, RelayExpr):
+            made = at.cast(made, at.dtype(at.tensor(0)))
         if len(node.outputs) == 1:
             self.values[node.outputs[0]] = made
         else:
@@ -231,6 +234,6 @@ def _expression(value: Value) -> Expr:
     if isinstance(value, list):
         return Tuple(tuple(map(_expression, value)))
     if isinstance(value, (bool, int, float)):
-        return const(value)
+        return const(value, result_dtype((), (), (value,)))
     problem = f"it returns {value!r}, which is no tensor, or a second result that Relay's operator lacks"
     raise UnsupportedError(mistake(frontends.FORM, node="the module", problem=problem))

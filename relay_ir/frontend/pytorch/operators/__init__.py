@@ -3,10 +3,19 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
-from relay2relax.relay_ir.frontend.pytorch.operators import matmul
+from relay2relax.relay_ir.frontend.pytorch.operators import (
+    activation,
+    arithmetic,
+    convolution,
+    creation,
+    matmul,
+    normalisation,
+    reduction,
+    shaping,
+)
 from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
 
-_FAMILIES = (matmul,)
+_FAMILIES = (activation, arithmetic, convolution, creation, matmul, normalisation, reduction, shaping)
 
 
 @lru_cache(maxsize=None)

@@ -27,5 +27,6 @@ class AtenOperator:
 
 
 def records(converts: Mapping[str, Convert], view: bool = False) -> Sequence[AtenOperator]:
-    """Return the records of operators by their names without ``aten::``."""
-    return [AtenOperator(f"aten::{name}", convert, view) for name, convert in converts.items()]
+    """Return the records of operators by their names; ``aten::`` may be left out."""
+    named = {name if "::" in name else f"aten::{name}": convert for name, convert in converts.items()}
+    return [AtenOperator(name, convert, view) for name, convert in named.items()]

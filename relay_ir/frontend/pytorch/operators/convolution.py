@@ -1,0 +1,120 @@
+"""Convolutions, pooling and resizing, over one to three spatial axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
+from relay2relax.relay_ir.frontend.pytorch.operators.record import Convert, records
+from relay2relax.relay_ir.ir.expr import Expr
+
+# The letters of spatial axes, by how many there are.
+_AXES = {1: "W", 2: "HW", 3: "DHW"}
+
+
+def _convolution(at: Conversion) -> Value:
+    """``_convolution(data, weight, bias, stride, padding, dilation, transposed, output_padding,
+    groups)``.
+    """
+    data, weight, bias = at.tensor(0), at.tensor(1), at.optional(2)
+    shape = at.shape(weight)
+    transposed, groups, rank = bool(at.number(6)), at.integer(8), len(shape) - 2
+    window = {"strides": at.sizes(3), "padding": at.sizes(4), "dilation": at.sizes(5)}
+    if rank not in _AXES:
+        at.refuse(f"its weight has {rank} spatial axes")
+    if transposed:
+        return _with_bias(at, _transposed(at, data, weight, window, groups), bias)
+    if groups > 1 and shape[1] == 1:
+        weight = at.call("reshape", weight, [groups, shape[0] // groups, *shape[2:]])
+    if groups > 1 and rank == 1:
+        return _grouped_over_one_axis(at, data, weight, bias, window)
+    made = _call(at, f"nn.conv{rank}d", data, weight, shape[0], groups, shape[2:], window)
+    return _with_bias(at, made, bias)
+
+
+def _call(
+    at: Conversion, name: str, data: Expr, weight: Expr, channels: int, groups: int, kernel: Sequence[int],
+    window: dict[str, list[int]], **more: object,
+) -> Expr:  # fmt: skip
+    axes = _AXES[len(kernel)]
+    layouts = {"data_layout": f"NC{axes}", "kernel_layout": f"OI{axes}", **more}
+    return at.call(
+        name, data, weight, groups=groups, channels=channels, kernel_size=list(kernel), **window, **layouts
+    )  # fmt: skip
+
+
+def _transposed(at: Conversion, data: Expr, weight: Expr, window: dict[str, list[int]], groups: int) -> Expr:
+    shape = at.shape(weight)
+    rank = len(shape) - 2
+    more = {"kernel_layout": f"IO{_AXES[rank]}", "output_padding": at.sizes(7)}
+    name = f"nn.conv{rank}d_transpose"
+    return _call(at, name, data, weight, shape[1] * groups, groups, shape[2:], window, **more)
+
+
+def _grouped_over_one_axis(
+    at: Conversion, data: Expr, weight: Expr, bias: Expr | None, window: dict[str, list[int]]
+) -> Expr:
+    """Relay's convolution over one axis has no groups: it is one over two, the first of extent
+    1.
+    """
+    shape = at.shape(at.tensor(1))
+    wide = {"strides": [1, *window["strides"]], "padding": [0, *window["padding"]],
+            "dilation": [1, *window["dilation"]]}  # fmt: skip
+    data, weight = at.call("expand_dims", data, axis=2), at.call("expand_dims", weight, axis=2)
+    made = _call(at, "nn.conv2d", data, weight, shape[0], at.integer(8), [1, shape[2]], wide)
+    return at.call("squeeze", _with_bias(at, made, bias), axis=[2])
+
+
+def _with_bias(at: Conversion, made: Expr, bias: Expr | None) -> Expr:
+    return made if bias is None else at.call("nn.bias_add", made, bias)
+
+
+def _pool_window(at: Conversion) -> dict[str, object]:
+    """Return kernel, strides and padding; without strides they are the kernel's extents."""
+    kernel = at.sizes(1)
+    return {"pool_size": kernel, "strides": at.integers(2) or kernel, "padding": at.sizes(3)}
+
+
+def _max_pool(at: Conversion) -> Value:
+    more = {"dilation": at.sizes(4), "ceil_mode": bool(at.number(5, False))}
+    return at.call("nn.max_pool2d", at.tensor(0), **_pool_window(at), **more)
+
+
+def _avg_pool(at: Conversion) -> Value:
+    if at.value(6) is not None:
+        at.refuse("its divisor is given")
+    more = {"ceil_mode": bool(at.number(4, False)), "count_include_pad": bool(at.number(5, True))}
+    return at.call("nn.avg_pool2d", at.tensor(0), **_pool_window(at), **more)
+
+
+def _nearest(at: Conversion) -> Value:
+    data = at.tensor(0)
+    size = at.integers(1)
+    if size is None:
+        factors = at.value(2)
+        if not isinstance(factors, list) or not all(isinstance(one, (int, float)) for one in factors):
+            at.refuse("neither its extents nor its factors are known beforehand")
+        extents = at.shape(data)[2:]
+        size = [math.floor(extent * float(one)) for extent, one in zip(extents, factors, strict=True)]  # type: ignore[arg-type]
+    given = {"layout": "NCHW", "method": "nearest_neighbor", "coordinate_transformation_mode": "asymmetric"}
+    return at.call("image.resize2d", data, size, rounding_method="", cubic_alpha=-0.75, **given)
+
+
+def _forward(rank: int) -> Convert:
+    """``conv2d(data, weight, bias, stride, padding, dilation, groups)``, as scripts have it."""
+
+    def convert(at: Conversion) -> Value:
+        if isinstance(at.value(4), str):
+            at.refuse(f"its padding is {at.value(4)!r}")
+        data, weight, bias, strides, padding, dilation, groups = at.args
+        args = (data, weight, bias, strides, padding, dilation, False, [0] * rank, groups)
+        return _convolution(at.with_args(args))
+
+    return convert
+
+
+RECORDS = records({
+    "_convolution": _convolution, "convolution": _convolution, "conv1d": _forward(1), "conv2d": _forward(2),
+    "conv3d": _forward(3), "avg_pool2d": _avg_pool, "max_pool2d": _max_pool, "upsample_nearest2d": _nearest,
+})  # fmt: skip

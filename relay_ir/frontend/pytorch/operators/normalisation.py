@@ -1,0 +1,62 @@
+"""Normalisation, lookup of embeddings, and losses."""
+
+from __future__ import annotations
+
+from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
+from relay2relax.relay_ir.frontend.pytorch.operators.record import records
+from relay2relax.relay_ir.ir.expr import Expr
+
+_REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
+
+
+def _scales(at: Conversion, data: Expr, extent: int) -> tuple[Expr, Expr]:
+    """Return what is multiplied and added after a normalisation: 1 and 0 where that is left
+    out.
+    """
+    dtype = at.dtype(data)
+    gamma = at.optional(2) or at.const([1.0] * extent, dtype)
+    beta = at.optional(3) or at.const([0.0] * extent, dtype)
+    return gamma, beta
+
+
+def _layer_norm(at: Conversion) -> Value:
+    data, axes = at.tensor(0), at.sizes(1)
+    if len(axes) != 1:
+        at.refuse(f"it goes over the last {len(axes)} axes; Relay's goes over one")
+    gamma, beta = _scales(at, data, axes[0])
+    return at.call("nn.layer_norm", data, gamma, beta, axis=-1, epsilon=float(at.number(4)))
+
+
+def _group_norm(at: Conversion) -> Value:
+    data = at.tensor(0)
+    gamma, beta = _scales(at, data, at.shape(data)[1])
+    return at.call("nn.group_norm", data, gamma, beta, num_groups=at.integer(1), axis=1, epsilon=float(at.number(4)))
+
+
+def _embedding(at: Conversion) -> Value:
+    indices = at.call("cast", at.tensor(1), dtype="int32")
+    return at.call("take", at.tensor(0), indices, axis=0)
+
+
+def _cross_entropy(at: Conversion) -> Value:
+    data, target, weights = at.tensor(0), at.tensor(1), at.optional(2)
+    reduction, ignored = _REDUCTIONS[at.integer(3)], at.integer(4)
+    if at.number(5, 0.0):
+        at.refuse("its labels are smoothed")
+    rank = at.rank(data)
+    if rank < 2:
+        at.refuse("its data have no batch")
+    scores = at.call("nn.log_softmax", data, axis=-1 if rank == 2 else 1)
+    if at.shape(data) != at.shape(target):
+        classes = at.shape(data)[1]
+        given = weights or at.call("full", at.const(1, "int32"), shape=[classes], dtype=at.dtype(data))
+        return at.call("nn.nll_loss", scores, target, given, reduction, ignored)
+    if reduction != "mean" or ignored != -100 or weights is not None or rank != 2:
+        at.refuse("of probabilities, only the mean over a batch without weights is known")
+    return at.call("nn.cross_entropy_with_logits", scores, target)
+
+
+RECORDS = records({
+    "cross_entropy_loss": _cross_entropy, "embedding": _embedding, "group_norm": _group_norm,
+    "layer_norm": _layer_norm,
+})  # fmt: skip

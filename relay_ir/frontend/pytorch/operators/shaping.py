@@ -1,0 +1,182 @@
+"""Changes of shape, and parts of tensors.
+
+What they give may share memory with what they are given: those are views.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from itertools import accumulate
+
+from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
+from relay2relax.relay_ir.frontend.pytorch.operators.record import records
+from relay2relax.relay_ir.ir.expr import Expr, RelayExpr
+
+
+def _reshape(at: Conversion) -> Value:
+    shape = at.sizes(1)
+    if 0 in shape:
+        at.refuse("its result has no elements")
+    return at.call("reshape", at.tensor(0), shape)
+
+
+def _axis(at: Conversion, place: int, rank: int) -> int:
+    """Return an argument that is an axis, counted from the front."""
+    axis = at.integer(place)
+    return axis + rank if axis < 0 else axis
+
+
+def _flatten(at: Conversion) -> Value:
+    data = at.tensor(0)
+    rank = at.rank(data)
+    if not rank:
+        return at.call("reshape", data, [1])
+    start, end = _axis(at, 1, rank), _axis(at, 2, rank)
+    merged = list(range(start + 1, end + 1))
+    made = at.call("reshape", data, [0] * start + [-1] + [1] * len(merged) + [0] * (rank - end - 1))
+    return at.call("squeeze", made, axis=merged) if merged else made
+
+
+def _permute(at: Conversion) -> Value:
+    return at.call("transpose", at.tensor(0), axes=at.sizes(1))
+
+
+def _transpose(at: Conversion) -> Value:
+    data = at.tensor(0)
+    rank = at.rank(data)
+    axes = list(range(rank))
+    if rank:
+        one, other = _axis(at, 1, rank), _axis(at, 2, rank)
+        axes[one], axes[other] = other, one
+    return at.call("transpose", data, axes=axes)
+
+
+def _t(at: Conversion) -> Value:
+    data = at.tensor(0)
+    return at.call("transpose", data, axes=[1, 0]) if at.rank(data) == 2 else data
+
+
+def _expand(at: Conversion) -> Value:
+    data, sizes = at.tensor(0), at.sizes(1)
+    shape = list(at.shape(data))
+    added = len(sizes) - len(shape)
+    if added > 0:
+        data = at.call("expand_dims", data, axis=0, num_newaxis=added)
+        shape = [1] * added + shape
+    for axis, (size, extent) in enumerate(zip(sizes, shape, strict=True)):
+        if size != -1 and extent == 1:
+            data = at.call("repeat", data, size, axis=axis)
+    return data
+
+
+def _unsqueeze(at: Conversion) -> Value:
+    return at.call("expand_dims", at.tensor(0), at.integer(1), 1)
+
+
+def _squeeze(at: Conversion) -> Value:
+    data, axes = at.tensor(0), at.integers(1)
+    if axes is None:
+        return at.call("squeeze", data)
+    shape = at.shape(data)
+    ones = [axis for axis in axes if shape and shape[axis] == 1]
+    return at.call("squeeze", data, axis=ones) if ones else data
+
+
+def _unbind(at: Conversion) -> Value:
+    data = at.tensor(0)
+    axis = _axis(at, 1, at.rank(data))
+    parts = at.fields(at.call("split", data, at.shape(data)[axis], axis))
+    return at.tuple([at.call("squeeze", one, axis=[axis]) for one in parts])
+
+
+def _select(at: Conversion) -> Value:
+    index = at.value(2)
+    place = at.const(index, "int32") if isinstance(index, int) else at.tensor(2)
+    return at.call("take", at.tensor(0), place, axis=at.integer(1), mode="wrap")
+
+
+def _slice(at: Conversion) -> Value:
+    data = at.tensor(0)
+    extents = list(at.shape(data))
+    axis = _axis(at, 1, len(extents))
+    start, end, step = at.integer(2, 0), at.integer(3, sys.maxsize), at.integer(4, 1)
+    if start == 0 and end == sys.maxsize and step == 1:
+        return data
+    begin, strides = [0] * len(extents), [1] * len(extents)
+    begin[axis], strides[axis] = start, step
+    if end != sys.maxsize:
+        extents[axis] = end
+    return at.call("strided_slice", data, begin=begin, end=extents, strides=strides, slice_mode="end")
+
+
+def _parts(at: Conversion, data: Expr, sizes: Sequence[int], axis: int) -> Value:
+    """Return parts of these extents along ``axis``."""
+    return at.call("split", data, list(accumulate(sizes[:-1])), axis) if len(sizes) > 1 else [data]
+
+
+def _split_with_sizes(at: Conversion) -> Value:
+    return _parts(at, at.tensor(0), at.sizes(1), at.integer(2, 0))
+
+
+def _split(at: Conversion) -> Value:
+    if isinstance(at.value(1), list):
+        return _split_with_sizes(at)
+    data, size = at.tensor(0), at.integer(1)
+    axis = _axis(at, 2, at.rank(data))
+    extent = at.shape(data)[axis]
+    return _parts(at, data, _equal_parts(extent, size), axis)
+
+
+def _chunk(at: Conversion) -> Value:
+    data, count = at.tensor(0), at.integer(1)
+    axis = _axis(at, 2, at.rank(data))
+    extent = at.shape(data)[axis]
+    return _parts(at, data, _equal_parts(extent, -(-extent // count)), axis)
+
+
+def _equal_parts(extent: int, size: int) -> list[int]:
+    """Return extents of ``size`` that make ``extent``, the last one what is left."""
+    full, rest = divmod(extent, max(size, 1))
+    return [size] * full + [rest] * bool(rest)
+
+
+def _cat(at: Conversion) -> Value:
+    tensors = at.promoted(*at.tensors(0))
+    return at.call("concatenate", at.tuple(tensors), axis=at.integer(1))
+
+
+def _size(at: Conversion) -> Value:
+    extents = list(at.shape(at.tensor(0)))
+    return list(extents) if at.value(1) is None else extents[at.integer(1)]
+
+
+def _to(at: Conversion) -> Value:
+    """``to(data, dtype, …)``, ``to(data, device, dtype, …)``, ``to(data, other, …)``."""
+    number, other = at.value(0), at.value(1)
+    if isinstance(other, RelayExpr):
+        return at.cast(at.tensor(0), at.dtype(other))
+    # Truth values are other arguments.
+    stated = next((place for place in (1, 2) if type(at.value(place)) is int), None)
+    dtype = None if stated is None else at.dtype_at(stated)
+    if dtype is None:
+        return number
+    if isinstance(number, (int, float)) and dtype in ("float32", "int64"):
+        # What a number of Python's is without a dtype.
+        return float(number) if dtype == "float32" else int(number)
+    return at.cast(at.tensor(0), dtype)
+
+
+def _same(at: Conversion) -> Value:
+    return at.value(0)
+
+
+RECORDS = [
+    *records({
+        "expand": _expand, "flatten": _flatten, "permute": _permute, "reshape": _reshape, "select": _select,
+        "slice": _slice, "split": _split, "split_with_sizes": _split_with_sizes, "chunk": _chunk, "squeeze": _squeeze,
+        "t": _t, "to": _to, "transpose": _transpose, "unbind": _unbind, "unsqueeze": _unsqueeze, "view": _reshape,
+        "contiguous": _same, "detach": _same,
+    }, view=True),
+    *records({"cat": _cat, "clone": _same, "size": _size}),
+]  # fmt: skip
