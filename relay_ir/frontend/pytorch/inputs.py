@@ -44,8 +44,9 @@ def input_variables(inputs: Sequence[Input], infos: Sequence[InputInfo], default
 
 
 def _fits(own: Sequence[int | None], stated: Shape) -> bool:
-    """Whether stated extents are those of the model, where it says any."""
-    return len(own) == len(stated) and all(a in (None, static(b)) for a, b in zip(own, stated, strict=True))
+    """Whether stated extents are those of the model; where one says none, any will do."""
+    pairs = [(a, static(b)) for a, b in zip(own, stated, strict=False)]
+    return len(own) == len(stated) and all(a is None or b is None or a == b for a, b in pairs)
 
 
 def _parts(info: object) -> tuple[str, Shape, str | None]:

@@ -13,9 +13,9 @@ from relay2relax.relay_ir.frontend import from_pytorch
 
 torch = pytest.importorskip("torch")
 
-from msc_models import Model, models  # noqa: E402
-from torch_operator_cases import cases  # noqa: E402
-from torch_runs import ours, pytorchs  # noqa: E402
+from torchscript.msc_models import Model, models  # noqa: E402
+from torchscript.operator_cases import cases  # noqa: E402
+from torchscript.runs import ours, pytorchs  # noqa: E402
 
 MODELS = models()
 CASES = cases()
@@ -76,7 +76,8 @@ def check(module: Any, infos: Any, arguments: dict[str, Any], target: str, narro
     for got, want in zip(found, wanted, strict=True):
         assert got.shape == want.shape
         assert got.dtype == (np.int32 if narrow else want.dtype)
-        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+        # Truth values and integers as floats, in which both are exact.
+        np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol=1e-4, atol=1e-5)
 
 
 def written_into_a_view(x: Any) -> Any:
@@ -117,4 +118,4 @@ def test_dynamic_extents_stay_open() -> None:
     module = torch.jit.trace(torch.nn.Linear(3, 2), torch.rand(4, 3))
     mod, _ = from_pytorch(module, [("x", [relay_ir.Any(), 3])])
     result = relay_ir.infer_type(mod)["main"].ret_type
-    assert str(result) == "Tensor[(?, 2), float32]"
+    assert result == relay_ir.TensorType((relay_ir.Any(), 2), "float32")

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import cast
 
 from relay2relax.core.dtype import is_float
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Number, Value
 from relay2relax.relay_ir.frontend.pytorch.operators.record import Convert, records
-from relay2relax.relay_ir.ir.expr import Expr, RelayExpr
+from relay2relax.relay_ir.ir.expr import RelayExpr
 
 _NUMBERS: Mapping[str, Callable[[Number, Number], Number]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
@@ -101,8 +100,7 @@ def _power(at: Conversion) -> Value:
 def _of_floats(at: Conversion, value: Value) -> Value:
     """Return an operand of what computes in floats: integers become those."""
     if isinstance(value, RelayExpr):
-        expr = cast(Expr, value)
-        return expr if is_float(at.dtype(expr)) else at.cast(expr, "float32")
+        return value if is_float(at.dtype(value)) else at.cast(value, "float32")
     return float(value) if isinstance(value, (bool, int)) else value
 
 

@@ -108,7 +108,7 @@ def _forward(rank: int) -> Convert:
         if isinstance(at.value(4), str):
             at.refuse(f"its padding is {at.value(4)!r}")
         data, weight, bias, strides, padding, dilation, groups = at.args
-        args = (data, weight, bias, strides, padding, dilation, False, [0] * rank, groups)
+        args: list[Value] = [data, weight, bias, strides, padding, dilation, False, [0 for _ in range(rank)], groups]
         return _convolution(at.with_args(args))
 
     return convert
