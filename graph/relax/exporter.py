@@ -10,7 +10,7 @@ is (``relax_values.py``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +40,7 @@ from relay2relax.graph.model import (
     MSCTensor,
     weight_data,
 )
+from relay2relax.graph.relax.branches import Pair, assertion, differing, merged, with_effects
 from relay2relax.graph.relax.functions import (
     called_functions,
     has_branches,
@@ -146,7 +147,7 @@ def relax_of_well_formed(
     relax_params = [_parameter(node, type_, problems) for node, type_ in zip(params, types, strict=True)]
     export = _Export(graph, weights, names, lowered, partitions == "keep", problems, trace, qnn == "qdq")
     export.entry(relax_params)
-    module = export.builder.get()
+    module = with_effects(export.builder.get()) if export.effects else export.builder.get()
     return ConvertToDataflow()(module) if export.branches else module
 
 
@@ -198,7 +199,9 @@ class _Frame:
     of functions.
 
     ``unrolled`` graphs are part of a recursion over data that are known beforehand, ``codegen``
-    ones of a function for an external compiler.
+    ones of a function for an external compiler, ``arm`` ones of a branch of which only the running
+    program knows whether it is taken. ``failure`` says why the graph has no result: a program that
+    evaluates it ends there.
     """
 
     graph: MSCGraph
@@ -207,10 +210,16 @@ class _Frame:
     depth: int = 0
     unrolled: bool = False
     codegen: bool = False
+    arm: bool = False
+    failure: str = ""
 
     @property
     def result(self) -> Value:
         return self.values[self.graph.result]
+
+    def inside(self, graph: MSCGraph, values: dict[str, Value]) -> _Frame:
+        """Return the frame of a graph that is evaluated as part of this one."""
+        return _Frame(graph, values, self.region, self.depth, self.unrolled, self.codegen, self.arm)
 
 
 @dataclass(slots=True)
@@ -248,6 +257,7 @@ class _Export:
     arrays: dict[RelaxExpr, Array] = field(default_factory=dict)
     builder: BlockBuilder = field(init=False)
     emitter: OpEmitter = field(init=False)
+    effects: bool = False  # whether the program may end before it has a result
     recursive: frozenset[str] = field(init=False)
     branches: bool = field(init=False)
 
@@ -402,6 +412,8 @@ class _Export:
                 frame.values[node.name] = self.problems.stand_in(node)
                 continue
             yield from self.attempted(frame, node)
+            if frame.failure:
+                return
 
     def attempted(self, frame: _Frame, node: MSCJoint) -> Steps:
         """Emit a node; one that is refused is stood in for.
@@ -420,7 +432,7 @@ class _Export:
             self.problems.add(node.name, error)
             frame.values[node.name] = self.problems.stand_in(node)
         if self.trace is not None:
-            self.trace.end(frame.values[node.name])
+            self.trace.end(frame.values.get(node.name))
 
     def node(self, frame: _Frame, node: MSCJoint) -> Steps:
         if node.kind is NodeKind.CALL:
@@ -458,9 +470,10 @@ class _Export:
                 values = dict(zip((*graph.params, *graph.captured), (*args, *captured), strict=True))
                 if itself:
                     values[itself] = callee
-                inner = _Frame(graph, values, frame.region, frame.depth + 1, frame.unrolled or recursive, frame.codegen)
+                inner = frame.inside(graph, values)
+                inner.depth, inner.unrolled = frame.depth + 1, frame.unrolled or recursive
                 yield self.nodes(inner)
-                frame.values[node.name] = self.settled(frame, node, inner.result)
+                self.ended(frame, node, inner, self.settled)
             case Lifted():
                 frame.values[node.name] = self.call_lifted(frame, node, callee, args)
             case Maker():
@@ -523,30 +536,63 @@ class _Export:
     def branch(self, frame: _Frame, node: MSCJoint) -> Steps:
         condition = self.as_relax(node, self.operand(frame, node, node.operands[0]))
         bodies = self.bodies(frame, node)
-        known = self.arrays.get(condition) if frame.unrolled else None
+        known = self.array(condition) if frame.unrolled else None
         if known is not None:
             taken = bodies[0] if known else bodies[1]
             yield self.nodes(taken)
-            frame.values[node.name] = taken.result
+            self.ended(frame, node, taken)
             return
         arms: list[SeqExpr] = []
-        results: list[Value] = []
         for inner in bodies:
-            inner.region = object()
+            inner.region, inner.arm = object(), True
             self.builder.begin_sequence()
             yield self.nodes(inner)
-            results.append(inner.result)
-            no_value = is_known(inner.result)
+            no_value = inner.failure or is_known(inner.result)
             arms.append(self.builder.end_sequence(Tuple(()) if no_value else self.as_relax(node, inner.result)))
-        if any(map(is_known, results)):
-            kind = next(what(one) for one in results if is_known(one))
-            raise UnsupportedError(
-                f"node {node.name!r}: a branch gives {kind}; Relax has no such values, and which branch is taken only "
-                "the running program knows",
-                kind=translating.NO_RELAX_FORM,
-            )
-        value = self.builder.emit(If(condition, *arms))
-        frame.values[node.name] = self.settled(frame, node, value)
+        then, otherwise = bodies
+        if then.failure or otherwise.failure:
+            self.ends_in_an_arm(frame, node, condition, arms, bodies)
+        elif is_known(then.result) or is_known(otherwise.result):
+            frame.values[node.name] = self.joined(node, condition, arms, (then.result, otherwise.result))
+        else:
+            frame.values[node.name] = self.settled(frame, node, self.builder.emit(If(condition, *arms)))
+
+    def ends_in_an_arm(
+        self, frame: _Frame, node: MSCJoint, condition: RelaxExpr, arms: Sequence[SeqExpr], bodies: Sequence[_Frame]
+    ) -> None:
+        """Emit the arm of a branch that has a result; the program ends where the other is taken."""
+        lasting = next((at for at, inner in enumerate(bodies) if not inner.failure), None)
+        self.effects = True
+        if lasting is None:
+            self.fails(frame, node, bodies[0].failure)
+            return
+        if lasting == 1:
+            condition = self.emitter.call("logical_not", condition)
+        self.builder.emit(assertion(condition, bodies[1 - lasting].failure), "_")
+        self.builder.normalize(arms[lasting])
+        frame.values[node.name] = bodies[lasting].result
+
+    def joined(self, node: MSCJoint, condition: RelaxExpr, arms: Sequence[SeqExpr], results: Pair) -> Value:
+        """Emit a branch whose arms give values that are known beforehand, of one form."""
+        pairs = differing(results, f"node {node.name!r}")
+        then, otherwise = (SeqExpr(arm.blocks, Tuple(tuple(pair[at] for pair in pairs))) for at, arm in enumerate(arms))
+        value = self.builder.emit(If(condition, then, otherwise))
+        return merged(
+            results, {pair: self.emitter.known(self.emitter.item(value, at)) for at, pair in enumerate(pairs)}
+        )
+
+    def ended(
+        self,
+        frame: _Frame,
+        node: MSCJoint,
+        inner: _Frame,
+        settled: Callable[[_Frame, MSCJoint, Value], Value] = lambda _frame, _node, value: value,
+    ) -> None:
+        """Let ``node`` be what ``inner`` gives, or end where that ends."""
+        if inner.failure:
+            frame.failure = inner.failure
+        else:
+            frame.values[node.name] = settled(frame, node, inner.result)
 
     def match(self, frame: _Frame, node: MSCJoint) -> Steps:
         assert isinstance(node.attrs, MatchAttrs)
@@ -556,22 +602,22 @@ class _Export:
             if found is not None:
                 inner.values.update(zip(inner.graph.params, found, strict=True))
                 yield self.nodes(inner)
-                frame.values[node.name] = inner.result
+                self.ended(frame, node, inner)
                 return
-        raise UnsupportedError(f"node {node.name!r}: no clause matches {what(data)}", kind=translating.NO_RELAX_FORM)
+        self.fails(frame, node, f"node {node.name!r}: no clause matches {what(data)}")
+
+    def fails(self, frame: _Frame, node: MSCJoint, why: str) -> None:
+        """Note that a program that evaluates ``node`` ends there; refuse one that always does."""
+        if not frame.arm:
+            raise UnsupportedError(why, kind=translating.NO_RELAX_FORM)
+        place = self.problems.place(node.name)
+        frame.failure = f"{why} ({place})" if place is not None else why
 
     def bodies(self, frame: _Frame, node: MSCJoint) -> list[_Frame]:
         """Return frames for the graphs that ``node`` holds, with what they capture."""
         rest: Iterator[str] = iter(node.captured)
         return [
-            _Frame(
-                graph,
-                {name: self.operand(frame, node, next(rest)) for name in graph.captured},
-                frame.region,
-                frame.depth,
-                frame.unrolled,
-                frame.codegen,
-            )
+            frame.inside(graph, {name: self.operand(frame, node, next(rest)) for name in graph.captured})
             for graph in node.bodies
         ]
 
@@ -629,11 +675,17 @@ class _Export:
 
     def compute(self, op: OpDef, attrs: Any, args: Sequence[RelaxExpr], result: RelaxExpr) -> None:
         """Remember the value of a call of small constants: a recursion may count down by it."""
-        arrays = [arg.data if isinstance(arg, Constant) else self.arrays.get(arg) for arg in args]
-        if all(isinstance(one, np.ndarray) and one.size <= _SMALL for one in arrays):
+        arrays = [self.array(arg) for arg in args]
+        if all(one is not None and one.size <= _SMALL for one in arrays):
             value = kernel_value(op, attrs, arrays)
             if isinstance(value, np.ndarray):
                 self.arrays[result] = value
+
+    def array(self, value: RelaxExpr) -> Array | None:
+        """Return the data of ``value`` where they are known beforehand."""
+        if isinstance(value, Constant):
+            return value.data
+        return self.arrays[value] if value in self.arrays else self.emitter.integers_of(value)
 
     def reference(self, frame: _Frame, node: MSCJoint, args: Sequence[Value]) -> Value:
         """Read or write a reference.

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias, Union
 
+from typing_extensions import TypeIs
+
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table import translating
 from relay2relax.graph.kinds import PatternKind
@@ -84,7 +86,7 @@ Known: TypeAlias = Union[Closure, Lifted, Maker, Data, Fields, Cell]
 Value: TypeAlias = Union[RelaxExpr, Known]
 
 
-def is_known(value: Value) -> bool:
+def is_known(value: Value) -> TypeIs[Known]:
     """Whether ``value`` exists only while the program is translated."""
     return isinstance(value, (Closure, Lifted, Maker, Data, Fields, Cell))
 

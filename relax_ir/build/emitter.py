@@ -43,7 +43,7 @@ from relay2relax.relax_ir.ir.struct_info import (
     TupleStructInfo,
     to_type,
 )
-from relay2relax.tir.extent import ANY, Extent, Shape, is_any
+from relay2relax.tir.extent import ANY, Extent, Shape, is_any, static
 from relay2relax.tir.ir.expr import FloatImm, IntImm, PrimExpr
 from relay2relax.tir.ir.expr import Var as PrimVar
 from relay2relax.tir.ir.stmt import PrimFunc
@@ -134,6 +134,17 @@ class OpEmitter:
         return value
 
     # What the translators do.
+
+    def integers_of(self, value: Expr) -> Array | None:
+        """Return the integers that ``value`` holds, in its own dtype, where that is told before the
+        program runs; truth values are integers too. None where it is not.
+        """
+        info = self.builder.struct_info(value)
+        numbers = self._numbers_in(value)
+        if not isinstance(info, TensorStructInfo) or not isinstance(numbers, np.ndarray):
+            return None
+        found = [static(one) for one in numbers.reshape(-1)]
+        return None if None in found else np.array(found, numpy_dtype(info.dtype)).reshape(numbers.shape)
 
     def as_relax(self, op: OpDef, attrs: object, args: Sequence[Expr], span: Span | None = None) -> Expr:
         """Emit a call of ``op`` as Relax operators, or as ``call_tir`` where Relax has none for

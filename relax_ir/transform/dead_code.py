@@ -41,14 +41,14 @@ class DeadCodeElimination(RelaxPass):
         """Return ``mod`` without dead code."""
         entries = [var for var, func in mod.functions.items() if not func.private]
         entries += [mod.get_global_var(name) for name in self.entry_functions or ()]
-        mod = _without_unused(mod, entries)
+        mod = without_unused(mod, entries)
         inference = Inference(mod)
         kept = {
             var: without_dead_bindings(func, inference) if isinstance(func, Function) else func
             for var, func in mod.functions.items()
         }
         if any(kept[var] is not func for var, func in mod.functions.items()):
-            mod = _without_unused(replace(mod, functions=kept), entries)
+            mod = without_unused(replace(mod, functions=kept), entries)
         return mod
 
 
@@ -107,7 +107,8 @@ def _kept(block: BindingBlock, dead: set[Var], made: dict[SeqExpr, SeqExpr]) -> 
                 yield binding
 
 
-def _without_unused(mod: IRModule, entries: Iterable[GlobalVar]) -> IRModule:
+def without_unused(mod: IRModule, entries: Iterable[GlobalVar]) -> IRModule:
+    """Return ``mod`` without the functions that ``entries`` do not call, directly or not."""
     live = set(post_order(entries, lambda var: callees(mod, mod.functions[var])))
     if len(live) == len(mod.functions):
         return mod

@@ -124,11 +124,11 @@ def _agrees(got: Any, data: Mapping[str, Any], places: Mapping[str, int]) -> boo
         case {"tuple": parts}:
             return len(got) == len(parts) and all(_agrees(*pair, places) for pair in zip(got, parts, strict=True))
         case {"tag": int(tag), "fields": parts}:
-            # The machine of TVM has tuples as ADT values with tag 0.
-            is_value = isinstance(got, AdtValue)
-            fields = got.fields if is_value else got
-            place = places[got.constructor.name] if is_value else 0
-            if place != tag & 0xFFFFFF or len(fields) != len(parts):
+            # TVM's machine has tuples as ADT values; in Relax, values of data types are tuples.
+            if isinstance(got, AdtValue) and places[got.constructor.name] != tag & 0xFFFFFF:
+                return False
+            fields = got.fields if isinstance(got, AdtValue) else got
+            if len(fields) != len(parts):
                 return False
             return all(_agrees(*pair, places) for pair in zip(fields, parts, strict=True))
         case {"ref": inner}:

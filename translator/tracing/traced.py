@@ -83,7 +83,8 @@ class RelaxPlaces:
                     value = binding.value
                     called = functions[value.func] if isinstance(value, CallTIR) else ""
                     self.dtypes[len(self.places)] = _dtypes(binding.var.info)
-                    self._add(binding.var, Place(PlaceKind.BINDING, name, names[binding.var], called), value)
+                    bound = names.get(binding.var, "_")  # what is called for its effect has no name
+                    self._add(binding.var, Place(PlaceKind.BINDING, name, bound, called), value)
                     for param in value.params if isinstance(value, relax_ir.Function) else ():
                         self._add(param, Place(PlaceKind.PARAMETER, name, names[param]))
                     self._constants(value)
