@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from typing import Union
 
 from relay2relax.core.walk import post_order
+from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.expr import Call, Expr, Function, Let, Op, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.types import FuncType, RefType
 
 
 def post_order_visit(expr: Expr, fvisit: Callable[[Expr], object]) -> None:
@@ -15,7 +19,7 @@ def post_order_visit(expr: Expr, fvisit: Callable[[Expr], object]) -> None:
 
     Parameters and the variables of lets are parts; variables of patterns are not, as in TVM.
     """
-    for node in post_order((expr,), _parts):
+    for node in post_order((expr,), parts):
         fvisit(node)
 
 
@@ -27,6 +31,30 @@ def list_op_freqs(mod: IRModule) -> dict[str, int]:
     bodies: list[Expr] = list(mod.functions.values())
     calls = (node for node in post_order(bodies, children) if isinstance(node, Call))
     return dict(Counter(call.op.name for call in calls if isinstance(call.op, Op)))
+
+
+def all_dtypes(expr: Union[Expr, IRModule]) -> set[str]:
+    """Return the dtypes of the tensors that ``expr``, or a module, computes with."""
+    return {tensor.dtype for type_ in typed(expr).types.values() for tensor in _tensors(type_)}
+
+
+def typed(expr: Union[Expr, IRModule]) -> IRModule:
+    """Return a module with its types, of an expression one with that as ``@main``."""
+    mod = expr if isinstance(expr, IRModule) else IRModule.from_expr(expr)
+    return mod if mod.types else infer_type(mod)
+
+
+def search_fc_transpose(expr: Expr) -> list[str]:
+    """Return the names of variables that ``nn.dense`` takes as its weight after a transposition.
+
+    ``SimplifyFCTranspose`` takes them.
+    """
+    names = []
+    for node in post_order((expr,), children):
+        match node:
+            case Call(Op("nn.dense"), (_, Call(Op("transpose"), (Var(name), *_)))):
+                names.append(name)
+    return names
 
 
 def count_layers(expr: Expr, valid_ops: Iterable[str]) -> int:
@@ -48,7 +76,23 @@ def count_layers(expr: Expr, valid_ops: Iterable[str]) -> int:
     return depth[expr]
 
 
-def _parts(expr: Expr) -> Sequence[Expr]:
+def _tensors(type_: Type) -> list[TensorType]:
+    found, ahead = [], [type_]
+    while ahead:
+        match ahead.pop():
+            case TensorType() as tensor:
+                found.append(tensor)
+            case TupleType(fields):
+                ahead.extend(fields)
+            case FuncType(arg_types, ret_type):
+                ahead.extend((*arg_types, ret_type))
+            case RefType(value):
+                ahead.append(value)
+    return found
+
+
+def parts(expr: Expr) -> Sequence[Expr]:
+    """Return what ``expr`` is made of, parameters and the variables of lets included."""
     match expr:
         case Function(params, body):
             return (*params, body)

@@ -8,13 +8,13 @@ from typing import ClassVar
 
 from relay2relax.core.passes import Pass
 from relay2relax.core.walk import post_order
+from relay2relax.relay_ir.analysis.scopes import Scopes
 from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar, Let, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.transform.effects import Effects
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
 from relay2relax.relay_ir.transform.infrastructure import declared, map_functions
-from relay2relax.relay_ir.transform.scopes import Scopes
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from relay2relax.core.passes import Pass
+from relay2relax.relay_ir.analysis.scopes import Scope, Scopes
 from relay2relax.relay_ir.build.annotation import marked, marked_body
 from relay2relax.relay_ir.ir.device import VirtualDevice
 from relay2relax.relay_ir.ir.expr import (
@@ -27,7 +28,6 @@ from relay2relax.relay_ir.ir.expr import (
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import with_children
 from relay2relax.relay_ir.transform.infrastructure import map_functions
-from relay2relax.relay_ir.transform.scopes import Scope, Scopes
 
 
 @dataclass(frozen=True, slots=True)

@@ -465,3 +465,22 @@ NOT_COVERED = ErrorKind(
     template="this match does not cover every case",
     help="add the missing clauses, or write `match?` where the others cannot occur",
 )
+KIND = ErrorKind(
+    "R2R-0241",
+    "a type stands where one of another kind is needed",
+    """Fields, parameters and results are types of values; a constraint, or a variable for a shape, is
+    of another kind. `relay_ir.analysis.check_kind` says which.""",
+    """
+    from relay2relax import relay_ir
+
+    shape = relay_ir.TypeVar("s", relay_ir.Kind.SHAPE_VAR)
+    relay_ir.analysis.check_kind(relay_ir.TupleType((shape,)))
+    """,
+    """
+    from relay2relax import relay_ir
+
+    one = relay_ir.TypeVar("t")
+    relay_ir.analysis.check_kind(relay_ir.TupleType((one,)))
+    """,
+    template="{place} is of kind {found}, expected {expected}",
+)

@@ -41,6 +41,7 @@ class Scopes:
     ``inner``  the scopes that a construct opens: what follows a ``let``, the branches of an ``if``,
         the arms of a ``match``, the body of a function.
     ``lifted``  the nodes that are used in a scope inside their own.
+    ``uses``  the scopes that each node is used in.
     """
 
     def __init__(self, root: Function) -> None:
@@ -48,18 +49,26 @@ class Scopes:
         self.home: dict[Expr, Scope] = {root: outside}
         self.inner: dict[Expr, list[Scope]] = {}
         self.lifted: set[Expr] = set()
+        self.uses: dict[Expr, list[Scope]] = {}
         roots: tuple[Expr, ...] = (root,)
         # Users come before what they use, so that a node's home is final when its own parts are
         # looked at.
         for node in reversed(list(post_order(roots, children))):
             scope = self.home[node]
             for part, where in self._uses(node, scope):
+                self.uses.setdefault(part, []).append(where)
                 known = self.home.get(part)
                 if known is None or known is where:
                     self.home[part] = where
                 else:
                     self.home[part] = common(known, where)
                     self.lifted.add(part)
+
+    def ambiguous(self) -> list[Expr]:
+        """Return the nodes that are only used in scopes inside their own, so that none of these is
+        where they stand.
+        """
+        return [node for node in self.lifted if self.home[node] not in self.uses[node]]
 
     def _uses(self, node: Expr, scope: Scope) -> list[tuple[Expr, Scope]]:
         """Return the parts of ``node`` with the scope each stands in."""
