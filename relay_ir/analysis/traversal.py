@@ -49,12 +49,16 @@ def search_fc_transpose(expr: Expr) -> list[str]:
 
     ``SimplifyFCTranspose`` takes them.
     """
-    names = []
-    for node in post_order((expr,), children):
-        match node:
-            case Call(Op("nn.dense"), (_, Call(Op("transpose"), (Var(name), *_)))):
-                names.append(name)
-    return names
+    found = [transposed_weight(node) for node in post_order((expr,), children)]
+    return [var.name for var in found if var is not None]
+
+
+def transposed_weight(expr: Expr) -> Var | None:
+    """Return the variable whose transposition ``expr``, a dense layer, takes as its weight."""
+    match expr:
+        case Call(Op("nn.dense"), (_, Call(Op("transpose"), (Var() as var, *_)))):
+            return var
+    return None
 
 
 def count_layers(expr: Expr, valid_ops: Iterable[str]) -> int:

@@ -72,10 +72,11 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "simplify.explicit_padding": ["FoldExplicitPadding"],
         "simplify.expressions": ["SimplifyExpr", "SimplifyExprPostAlterOp"],
         "simplify.fast_math": ["FastMath"],
-        "simplify.fc_transpose": ["SimplifyFCTranspose", "search_fc_transpose"],
+        "simplify.fc_transpose": ["SimplifyFCTranspose"],
         "simplify.split_args": ["SplitArgs"],
         "simplify_inference": ["SimplifyInference"],
         "training.first_order_gradient": ["FirstOrderGradient"],
+        "used_memory": ["AnnotateUsedMemory"],
     },
 )
 
@@ -125,13 +126,15 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.simplify.explicit_padding import FoldExplicitPadding
     from relay2relax.relay_ir.transform.simplify.expressions import SimplifyExpr, SimplifyExprPostAlterOp
     from relay2relax.relay_ir.transform.simplify.fast_math import FastMath
-    from relay2relax.relay_ir.transform.simplify.fc_transpose import SimplifyFCTranspose, search_fc_transpose
+    from relay2relax.relay_ir.transform.simplify.fc_transpose import SimplifyFCTranspose
     from relay2relax.relay_ir.transform.simplify.split_args import SplitArgs
     from relay2relax.relay_ir.transform.simplify_inference import SimplifyInference
     from relay2relax.relay_ir.transform.training.first_order_gradient import FirstOrderGradient
+    from relay2relax.relay_ir.transform.used_memory import AnnotateUsedMemory
 
 __all__ = [
     "AlterOpLayout",
+    "AnnotateUsedMemory",
     "BackwardFoldScaleAxis",
     "CanonicalizeCast",
     "CanonicalizeOps",
@@ -192,5 +195,4 @@ __all__ = [
     "register_legalize",
     "register_op_attr",
     "register_optional_fake_quantization_to_integer",
-    "search_fc_transpose",
 ]

@@ -12,6 +12,7 @@ from relay2relax.relay_ir.analysis.scopes import Scope, Scopes
 from relay2relax.relay_ir.build.annotation import marked, marked_body
 from relay2relax.relay_ir.ir.device import VirtualDevice
 from relay2relax.relay_ir.ir.expr import (
+    Call,
     Clause,
     Constant,
     Constructor,
@@ -111,7 +112,9 @@ class _Binding:
                     stack += ((_VISIT, node.body, None, device), (_VISIT, node.value, node.var, device))
                 else:
                     inner = node.virtual_device or device if isinstance(node, Function) else device
-                    stack += [(_VISIT, child, None, inner) for child in reversed(children(node))]
+                    # What is called comes behind the arguments, as in TVM.
+                    parts = (*node.args, node.op) if isinstance(node, Call) else children(node)
+                    stack += [(_VISIT, part, None, inner) for part in reversed(parts)]
         return replace(self.root, body=self._scope_body(self.root, 0, self.root.body))
 
     def _finish(self, node: Expr, var: Var | None) -> Expr:

@@ -6,20 +6,12 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from relay2relax.core.passes import Pass
+from relay2relax.relay_ir.analysis.traversal import transposed_weight
 from relay2relax.relay_ir.ir.expr import Call, Expr, Function, Tuple, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import free_vars, nodes, with_children
 from relay2relax.relay_ir.ir.types import TensorType
 from relay2relax.relay_ir.transform.infrastructure import left_alone, map_functions
-from relay2relax.relay_ir.transform.parts import is_call
-
-
-def search_fc_transpose(expr: Expr) -> list[str]:
-    """Return the names of the variables that ``nn.dense`` is given transposed, in order of their
-    use.
-    """
-    found = [_transposed_weight(node) for node in nodes(expr)]
-    return [var.name for var in found if var is not None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +34,7 @@ class SimplifyFCTranspose(Pass[IRModule]):
         done: dict[Expr, Expr] = {}
         for node in nodes(root.body):
             done[node] = with_children(node, [done[child] for child in children(node)])
-            weight = _transposed_weight(node)
+            weight = _matrix(node)
             if weight is not None and weight.name in self.target_weights:
                 ty = weight.type_annotation
                 assert isinstance(ty, TensorType)
@@ -60,13 +52,10 @@ class SimplifyFCTranspose(Pass[IRModule]):
         return replace(root, params=params, body=done[root.body])
 
 
-def _transposed_weight(node: Expr) -> Var | None:
-    """Return the variable whose transposition ``node``, a dense layer, takes as its weight."""
-    if not isinstance(node, Call) or not is_call(node, "nn.dense"):
-        return None
-    weight = node.args[1]
-    if not isinstance(weight, Call) or not is_call(weight, "transpose"):
-        return None
-    var = weight.args[0]
-    known = isinstance(var, Var) and isinstance(var.type_annotation, TensorType) and len(var.type_annotation.shape) == 2
-    return var if known and isinstance(var, Var) else None
+def _matrix(node: Expr) -> Var | None:
+    """Return the variable whose transposition ``node``, a dense layer, takes as its weight, where
+    that is declared a matrix.
+    """
+    var = transposed_weight(node)
+    declared = None if var is None else var.type_annotation
+    return var if isinstance(declared, TensorType) and len(declared.shape) == 2 else None

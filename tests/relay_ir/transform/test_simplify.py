@@ -70,7 +70,7 @@ def test_all_elements_of_a_divisor_are_inverted() -> None:
 
 
 def test_transposed_weights_are_found_by_name() -> None:
-    assert transform.search_fc_transpose(relay_ir.parse(HEADER + TRANSPOSED[0])["main"]) == ["w", "v"]
+    assert relay_ir.analysis.search_fc_transpose(relay_ir.parse(HEADER + TRANSPOSED[0])["main"]) == ["w", "v"]
 
 
 def test_long_joins_are_split() -> None:
