@@ -15,6 +15,11 @@ import lazy_loader
 
 _exports = {
     "formats.dot": ["to_dot"],
+    "fused": ["unfuse"],
+    "patterns.forms": ["register_pattern"],
+    "patterns.fuse": ["fuse"],
+    "patterns.msc": ["msc_patterns"],
+    "patterns.pattern": ["FusionPattern"],
     "formats.json.reader": ["from_json"],
     "formats.json.writer": ["to_json"],
     "model": ["GraphError", "MSCGraph", "MSCJoint", "MSCPrim", "MSCTensor"],
@@ -32,13 +37,19 @@ if TYPE_CHECKING:
     from relay2relax.graph.formats.json.reader import from_json
     from relay2relax.graph.formats.json.writer import to_json
     from relay2relax.graph.formats.text import to_text
+    from relay2relax.graph.fused import unfuse
     from relay2relax.graph.model import GraphError, MSCGraph, MSCJoint, MSCPrim, MSCTensor
+    from relay2relax.graph.patterns.forms import register_pattern
+    from relay2relax.graph.patterns.fuse import fuse
+    from relay2relax.graph.patterns.msc import msc_patterns
+    from relay2relax.graph.patterns.pattern import FusionPattern
     from relay2relax.graph.relax.exporter import to_relax
     from relay2relax.graph.relax.importer import from_relax
     from relay2relax.graph.relay.exporter import to_relay
     from relay2relax.graph.relay.importer import from_relay
 
 __all__ = [
+    "FusionPattern",
     "GraphError",
     "MSCGraph",
     "MSCJoint",
@@ -47,9 +58,13 @@ __all__ = [
     "from_json",
     "from_relax",
     "from_relay",
+    "fuse",
+    "msc_patterns",
+    "register_pattern",
     "to_dot",
     "to_json",
     "to_relax",
     "to_relay",
     "to_text",
+    "unfuse",
 ]

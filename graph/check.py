@@ -12,6 +12,7 @@ from relay2relax.graph.model import (
     ConstantAttrs,
     ConstructorAttrs,
     FunctionAttrs,
+    FusedAttrs,
     GetItemAttrs,
     GlobalAttrs,
     GraphError,
@@ -114,6 +115,9 @@ def _check_node(node: MSCJoint, is_relax: bool) -> None:
     """Check what a node holds, by its kind."""
     if is_relax and isinstance(node.attrs, RelaxAttrs):
         return
+    if node.kind is NodeKind.FUSED:
+        _check_fused(node)
+        return
     rule = _RULES.get(node.kind)
     if rule is None:
         if node.kind is not NodeKind.OPERATOR or not node.op or is_relax:
@@ -135,6 +139,15 @@ def _check_node(node: MSCJoint, is_relax: bool) -> None:
         for pattern, clause in zip(node.attrs.patterns, node.attrs.graphs, strict=True):
             if len(clause.params) != pattern.variables:
                 raise GraphError(f"the clause {clause.name!r} has other parameters than its pattern has variables")
+
+
+def _check_fused(node: MSCJoint) -> None:
+    if not isinstance(node.attrs, FusedAttrs) or not node.op:
+        raise ill_formed(node)
+    parts = node.attrs.graph
+    given, taken = len(node.operands), len(parts.params)
+    if given != taken or parts.captured or len(node.outputs) != len(parts.get_outputs()):
+        raise GraphError(f"the fused node {node.name!r} has {given} operands, its parts take {taken}")
 
 
 def _check_operator(node: MSCJoint) -> None:

@@ -18,6 +18,8 @@ class NodeKind(Enum):
     FUNCTION = "function"
     GLOBAL = "global"
     IF = "if"
+    # Several nodes in one, which has the name of their pattern as operator.
+    FUSED = "fused"
     # Of Relay only.
     CONSTRUCTOR = "constructor"
     MATCH = "match"

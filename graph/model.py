@@ -177,6 +177,13 @@ class FunctionAttrs:
 
 
 @dataclass(frozen=True, slots=True)
+class FusedAttrs:
+    """The parts of a fused node: a graph whose parameters stand for the node's operands."""
+
+    graph: MSCGraph
+
+
+@dataclass(frozen=True, slots=True)
 class IfAttrs:
     """The branches of an ``if``, whose first operand is the condition."""
 
@@ -240,7 +247,8 @@ class MSCJoint:
     """A node.
 
     ``op`` is the name of the operator that it calls: ``nn.dense`` in the graph of a Relay program,
-    ``relax.matmul`` in that of a Relax program, and empty where the kind is another one.
+    ``relax.matmul`` in that of a Relax program, the name of its pattern where the node is fused,
+    and empty where the kind is another one.
 
     ``operands`` names, in Relay's order, the nodes or held weights that the expression is applied
     to; ``inputs`` are the tensors that the node operands give, one after the other. ``weights`` are
@@ -275,7 +283,7 @@ class MSCJoint:
     def bodies(self) -> tuple[MSCGraph, ...]:
         """The graphs that the node holds."""
         match self.attrs:
-            case FunctionAttrs(graph):
+            case FunctionAttrs(graph) | FusedAttrs(graph):
                 return (graph,)
             case IfAttrs(true_graph, false_graph):
                 return (true_graph, false_graph)

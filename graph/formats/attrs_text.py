@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from relay2relax.graph.kinds import PatternKind
+from relay2relax.graph.kinds import NodeKind, PatternKind
 from relay2relax.graph.model import (
     CallAttrs,
     ConstantAttrs,
     ConstructorAttrs,
     FunctionAttrs,
+    FusedAttrs,
     GetItemAttrs,
     GlobalAttrs,
     IfAttrs,
     InputAttrs,
     MatchAttrs,
+    MSCGraph,
     Pattern,
     RelaxAttrs,
 )
@@ -41,7 +44,7 @@ from relay2relax.relax_ir.ir.expr import (
 from relay2relax.relax_ir.ir.struct_info import StructInfo
 from relay2relax.relax_ir.ir.visit import operands
 from relay2relax.relay_ir.ir.expr import OpaqueAttrs
-from relay2relax.tir.ir.expr import PrimExpr
+from relay2relax.tir.ir.expr import FloatImm, PrimExpr
 from relay2relax.tir.script.names import identifier
 
 
@@ -58,6 +61,8 @@ def attrs_text(attrs: Any) -> dict[str, str]:
             return {"global": name}
         case FunctionAttrs(graph, itself):
             return {"graph": graph.name, **({"itself": itself} if itself else {})}
+        case FusedAttrs(graph):
+            return _parts(graph)
         case IfAttrs(then, otherwise):
             return {"then": then.name, "else": otherwise.name}
         case MatchAttrs(patterns, graphs):
@@ -73,6 +78,19 @@ def attrs_text(attrs: Any) -> dict[str, str]:
         case RelaxAttrs(value):
             return _relax(value)
     return _fields(attrs)
+
+
+def _parts(graph: MSCGraph) -> dict[str, str]:
+    """Return the attributes of all parts; the second one of a name is numbered 1, and so on."""
+    found: dict[str, str] = {}
+    counts: Counter[str] = Counter()
+    for node in graph.nodes:
+        if node.kind is NodeKind.INPUT:
+            continue
+        for name, value in attrs_text(node.attrs).items():
+            found[f"{name}_{counts[name]}" if counts[name] else name] = value
+            counts[name] += 1
+    return found
 
 
 def _fields(attrs: Any) -> dict[str, str]:
@@ -139,6 +157,8 @@ def value_text(value: Any) -> str:
         items = [value_text(item) for item in value]
         return f"{items[0]}," if len(items) == 1 else ",".join(items)
     match value:
+        case FloatImm(number):
+            return value_text(number)
         case PrimExpr():
             return values.extent_text(value, lambda var: identifier(var.name))
         case StructInfo():

@@ -35,6 +35,7 @@ _FILLS: Mapping[NodeKind, str] = {
     NodeKind.CALL: _PURPLE,
     NodeKind.FUNCTION: _PURPLE,
     NodeKind.GLOBAL: _PURPLE,
+    NodeKind.FUSED: _PURPLE,
     NodeKind.CALL_TIR: _RED,
     NodeKind.CALL_PACKED: _RED,
     NodeKind.CALL_DPS_PACKED: _RED,

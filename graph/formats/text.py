@@ -11,38 +11,72 @@ N_1 dense <PARENTS: data,const| CHILDREN: softmax>
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from relay2relax.core.source import visible
 from relay2relax.graph.formats.attrs_text import attrs_text
 from relay2relax.graph.model import MSCGraph, MSCJoint, MSCPrim, MSCTensor
 
 
-def to_text(graph: MSCGraph, msc: bool = False) -> str:
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How a text is spelt: the word for users, the letters before a node's number.
+
+    ``parts``: parts of fused nodes follow, as other graphs do. ``numbered``: an alias that is the
+    node's name has the place of the tensor behind it. ``named_weights``: weights have aliases.
+    """
+
+    children: str = "CHILDREN"
+    node: str = "N_"
+    parts: bool = True
+    numbered: bool = False
+    named_weights: bool = True
+
+
+_STYLES: Mapping[bool | str, _Style] = {
+    False: _Style(),
+    True: _Style("CHILDERN", parts=False, named_weights=False),
+    "2023": _Style("CHILDERN", "ID_", parts=False, numbered=True, named_weights=False),
+}
+
+
+def to_text(graph: MSCGraph, msc: bool | Literal["2023"] = False) -> str:
     """Return the graph as text; graphs of function literals and of other functions follow it.
 
-    With ``msc`` it is spelt as MSC does, who writes ``CHILDERN``.
+    With ``msc`` it is spelt as MSC does, who writes ``CHILDERN``, and ``ID_`` instead of ``N_`` in
+    its announcement of 2023. Parts of fused nodes are left out then, as MSC leaves them out.
     """
-    children = "CHILDERN" if msc else "CHILDREN"
-    return "\n".join(visible(line) for part in graph.subgraphs() for line in _graph_lines(part, children)) + "\n"
+    style = _STYLES[msc]
+    graphs = [part for part in graph.subgraphs() if style.parts or not _is_fused(graph, part)]
+    return "\n".join(visible(line) for part in graphs for line in _graph_lines(part, style)) + "\n"
 
 
-def tensor_text(tensor: MSCTensor) -> str:
+def _is_fused(graph: MSCGraph, part: MSCGraph) -> bool:
+    """Whether a graph is that of the parts of a fused node; these have the name of their node."""
+    functions = (graph, *graph.functions.values())
+    return any(one.has_node(part.name) and part in one.find_node(part.name).bodies for one in functions)
+
+
+def tensor_text(tensor: MSCTensor, numbered: bool = False) -> str:
     """Return a tensor as MSC writes it, ``name(alias)<extents|dtype|LAYOUT>``."""
-    alias = f"({tensor.alias})" if tensor.alias else ""
+    node, _, place = tensor.name.rpartition(":")
+    shown = f"{tensor.alias}_{place}" if numbered and tensor.alias == node and "." in node else tensor.alias
+    alias = f"({shown})" if shown else ""
     shape = ",".join(str(extent) for extent in tensor.get_shape(with_prims=True))
     parts = [part for part in (shape, tensor.dtype, tensor.layout) if part]
     return f"{tensor.name}{alias}<{'|'.join(parts)}>"
 
 
-def _graph_lines(graph: MSCGraph, children: str) -> Iterator[str]:
+def _graph_lines(graph: MSCGraph, style: _Style) -> Iterator[str]:
     inputs = f"{','.join(graph.inputs)}| " if graph.inputs else ""
     yield f"{graph.name} <INPUTS: {inputs}OUTPUTS: {','.join(graph.outputs)}>"
     users = _prim_users(graph)
     for number, prim in enumerate(graph.prims):
-        yield from _prim_lines(number, prim, users.get(prim.name, []), children)
+        yield from _prim_lines(number, prim, users.get(prim.name, []), style.children)
     for node in graph.nodes:
-        yield from _node_lines(graph, node, children)
+        yield from _node_lines(graph, node, style)
 
 
 def _prim_users(graph: MSCGraph) -> dict[str, list[str]]:
@@ -61,14 +95,15 @@ def _prim_lines(number: int, prim: MSCPrim, users: list[str], children: str) -> 
     yield ""
 
 
-def _node_lines(graph: MSCGraph, node: MSCJoint, children: str) -> Iterator[str]:
+def _node_lines(graph: MSCGraph, node: MSCJoint, style: _Style) -> Iterator[str]:
     shared = f"(M: {node.shared_ref})" if node.shared_ref else ""
     users = ",".join(child.name for child in graph.children(node.name))
-    yield f"N_{node.index} {node.name}{shared} <PARENTS: {','.join(node.parents)}| {children}: {users}>"
+    parents = ",".join(node.parents)
+    yield f"{style.node}{node.index} {node.name}{shared} <PARENTS: {parents}| {style.children}: {users}>"
     if node.inputs:
         tensors = (graph.find_tensor(name) for name in node.inputs)
-        yield f"  IN: {','.join(tensor_text(tensor) for tensor in tensors)}"
-    yield f"  OUT: {','.join(tensor_text(tensor) for tensor in node.outputs)}"
+        yield f"  IN: {','.join(tensor_text(tensor, style.numbered) for tensor in tensors)}"
+    yield f"  OUT: {','.join(tensor_text(tensor, style.numbered) for tensor in node.outputs)}"
     yield f"  OPTYPE: {node.optype}"
     if node.scope:
         yield f"  SCOPE: {'.'.join(node.scope)}"
@@ -77,5 +112,6 @@ def _node_lines(graph: MSCGraph, node: MSCJoint, children: str) -> Iterator[str]
         yield "  ATTRS: " + "".join(f"{key}={value} " for key, value in attrs.items())
     if node.weights:
         yield "  WEIGHTS: "
-        yield from (f"    {role}: {tensor_text(tensor)}" for role, tensor in node.weights.items())
+        for role, tensor in node.weights.items():
+            yield f"    {role}: {tensor_text(tensor if style.named_weights else replace(tensor, alias=''))}"
     yield ""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,12 @@ from relay2relax.core.progress import going_on
 from relay2relax.core.walk import post_order
 from relay2relax.graph.check import check_well_formed
 from relay2relax.graph.errors import ill_formed, used_too_early
+from relay2relax.graph.fused import unfuse
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
     ConstructorAttrs,
     FunctionAttrs,
+    FusedAttrs,
     GetItemAttrs,
     GlobalAttrs,
     GraphError,
@@ -40,6 +42,8 @@ from relay2relax.graph.model import (
     MSCTensor,
     weight_data,
 )
+from relay2relax.graph.patterns.forms import relax_form
+from relay2relax.graph.patterns.pattern import Emit
 from relay2relax.graph.relax.branches import Pair, assertion, differing, merged, with_effects
 from relay2relax.graph.relax.functions import (
     called_functions,
@@ -48,6 +52,7 @@ from relay2relax.graph.relax.functions import (
     is_relax,
     recursive_functions,
 )
+from relay2relax.graph.relax.fusion import Fused, check_fused
 from relay2relax.graph.relax.partitions import Mark, Partitions, check_partitions, mark_of
 from relay2relax.graph.relax.problems import Problems
 from relay2relax.graph.relax.quantised import Quantised, check_quantised
@@ -74,6 +79,7 @@ from relay2relax.ops.registry.symbolic import Dims, Symbols, name_extents, widen
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relax_ir import BlockBuilder, Call, Constant, If, IRModule, Tuple, Var
 from relay2relax.relax_ir import Expr as RelaxExpr
+from relay2relax.relax_ir.build.builder import call_op
 from relay2relax.relax_ir.build.emitter import OpEmitter
 from relay2relax.relax_ir.inference.infer import StructInfoError
 from relay2relax.relax_ir.ir import symbols
@@ -100,6 +106,7 @@ def to_relax(
     lowered: bool = False,
     partitions: Partitions = "keep",
     qnn: Quantised = "integer",
+    fused: Fused = "operators",
 ) -> IRModule:
     """Return the graph as a Relax module with the function ``graph.name``, and private ones where
     it needs them.
@@ -110,14 +117,19 @@ def to_relax(
     Every ``?`` of a parameter becomes a symbolic dimension; ``dims`` names or unifies them.
     Functions for external compilers become functions with ``Codegen`` or ``Composite``, or with
     ``partitions="inline"`` give way to their bodies. With ``qnn="qdq"`` ``qnn.quantize`` becomes
-    R.quantize, which rounds halves otherwise. Raises UnsupportedError for data types, references
-    and functions that only the running program knows, and for an unknown ``partitions`` or ``qnn``,
-    GraphError where a weight is missing, and where ``dims`` or ``lowered`` are asked of a Relax
-    program.
+    R.quantize, which rounds halves otherwise. A fused node becomes what its pattern says
+    (``graph.register_pattern``), with ``fused="parts"`` or ``lowered`` what its parts become.
+
+    Raises UnsupportedError for data types, references and functions that only the running program
+    knows, and for an unknown ``partitions``, ``qnn`` or ``fused``; GraphError where a weight is
+    missing, and where ``dims`` or ``lowered`` are asked of a Relax program.
     """
     check_partitions(partitions)
     check_quantised(qnn)
+    check_fused(fused)
     check_well_formed(graph)
+    if fused == "parts" or lowered:
+        graph = replace(unfuse(graph), functions={name: unfuse(one) for name, one in graph.functions.items()})
     return relax_of_well_formed(graph, weights, dims, lowered, partitions, qnn=qnn)
 
 
@@ -639,6 +651,8 @@ class _Export:
                 return Tuple(tuple(self.as_relax(node, arg) for arg in args))
             case NodeKind.GET_ITEM, GetItemAttrs(index):
                 return self.project(args[0], index)
+            case NodeKind.FUSED, FusedAttrs(parts):
+                return self.fused(frame, node, parts, args)
             case NodeKind.FUNCTION, FunctionAttrs(body, itself):
                 name = _hint(body.find_node(itself)) if itself else node.name
                 return Closure(body, tuple(args), name, itself, recursive=bool(itself))
@@ -672,6 +686,23 @@ class _Export:
         if frame.unrolled:
             self.compute(op, node.attrs, given, result)
         return result
+
+    def fused(self, frame: _Frame, node: MSCJoint, parts: MSCGraph, args: Sequence[Value]) -> Value:
+        """Return what a fused node becomes: what its pattern says, or what its parts become."""
+        form = relax_form(node.op)
+        if form is not None:
+            given = [self.as_relax(node, arg) for arg in args]
+            held = [self.weight(frame.graph, tensor) for tensor in node.weights.values()]
+
+            def call(name: str, *operands: RelaxExpr, **attrs: object) -> RelaxExpr:
+                return self.builder.emit(call_op(name, *operands, span=node.span, **attrs))
+
+            return form(Emit(call, node.outputs[0].dtype), *given, *held)
+        inner = replace(frame, graph=parts, values=dict(zip(parts.params, args, strict=True)))
+        for part in parts.nodes:
+            if part.name not in inner.values:
+                inner.values[part.name] = self.value(inner, part)
+        return inner.result
 
     def compute(self, op: OpDef, attrs: Any, args: Sequence[RelaxExpr], result: RelaxExpr) -> None:
         """Remember the value of a call of small constants: a recursion may count down by it."""

@@ -12,6 +12,7 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.source import Span
 from relay2relax.graph.check import check_well_formed
 from relay2relax.graph.errors import ill_formed
+from relay2relax.graph.fused import unfuse
 from relay2relax.graph.kinds import NodeKind, PatternKind
 from relay2relax.graph.model import (
     CallAttrs,
@@ -58,25 +59,34 @@ from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import with_attr_operands
 
 
-@collection_paused()
 def to_relay(graph: MSCGraph, weights: Mapping[str, Array]) -> IRModule:
     """Return the Relay module of ``graph``; ``weights`` are its constants by name, taken as they
     are.
 
     ``structural_equal(to_relay(*from_relay(mod)), mod)`` holds for every module in graph normal
     form, and order and names of parameters, spans, annotations and sharing are what they were.
-    Types are left to inference. Raises GraphError where a weight is missing or does not fit, or the
-    graph is not well formed or a Relax program's.
+    Types are left to inference, and fused nodes give way to their parts. Raises GraphError where a
+    weight is missing or does not fit, or the graph is not well formed or a Relax program's.
+    """
+    return to_relay_with_nodes(graph, weights)[0]
+
+
+@collection_paused()
+def to_relay_with_nodes(graph: MSCGraph, weights: Mapping[str, Array]) -> tuple[IRModule, dict[str, Expr]]:
+    """Do what :func:`to_relay` does, and return also what became of the nodes of the entry, by
+    name.
     """
     if graph.is_relax:
         raise GraphError(f"{graph.name!r} is the graph of a Relax program; `to_relax` makes one of it")
     check_well_formed(graph)
+    graph = unfuse(graph)
     build = _Build(graph, weights)
-    functions = {build.global_var(graph.name): build.function(graph)}
+    entry = _Frame(graph)
+    functions = {build.global_var(graph.name): build.function(entry)}
     for name, other in graph.functions.items():
-        functions[build.global_var(name)] = build.function(other)
+        functions[build.global_var(name)] = build.function(_Frame(unfuse(other)))
     definitions = {definition.header: definition for definition in graph.type_definitions}
-    return IRModule(functions, definitions, graph.module_attrs)
+    return IRModule(functions, definitions, graph.module_attrs), entry.values
 
 
 @dataclass(eq=False)
@@ -121,9 +131,8 @@ class _Build:
     def global_var(self, name: str) -> GlobalVar:
         return self.globals.setdefault(name, GlobalVar(name))
 
-    def function(self, graph: MSCGraph) -> Function:
-        """Return the function of ``graph``; graphs inside it are built with a stack of our own."""
-        frame = _Frame(graph)
+    def function(self, frame: _Frame) -> Function:
+        """Return the function of a graph; graphs inside it are built with a stack of our own."""
         run(self.nodes(frame))
         return _function(frame)
 

@@ -1,8 +1,8 @@
 """All kinds of mistakes, a file for each area; codes are given by area and in order.
 
-01 reading, 02 types of Relay, 03 operators, 04 TVMScript, 05 Relax and frontends,
-06 tensor programs, 07 graphs, translators and patterns, 08 running and building, 09 files, options
-and all else.
+01 reading, 02 types of Relay, 03 operators, 04 TVMScript and what is asked of graphs, 05 Relax and
+frontends, 06 tensor programs, 07 graphs, translators and patterns, 08 running and building,
+09 files, options and all else.
 """
 
 from functools import lru_cache
@@ -18,6 +18,7 @@ AREAS = (
     "relax",
     "frontends",
     "tensor_programs",
+    "graphs",
     "translating",
     "patterns",
     "running",

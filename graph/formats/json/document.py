@@ -119,6 +119,12 @@ class Function(Form, tag_field="kind", tag="function"):
     itself: str
 
 
+class Fused(Form, tag_field="kind", tag="fused"):
+    """``FusedAttrs``."""
+
+    graph: Extent
+
+
 class If(Form, tag_field="kind", tag="if"):
     """``IfAttrs``: the graphs of both branches."""
 
@@ -155,7 +161,7 @@ class Operator(Form, tag_field="kind", tag="operator"):
     attrs: Object
 
 
-Attrs: TypeAlias = Union[Input, Constant, GetItem, Call, Global, Function, If, Match, Constructor, Operator]
+Attrs: TypeAlias = Union[Input, Constant, GetItem, Call, Global, Function, Fused, If, Match, Constructor, Operator]
 
 
 # --- what MSC drops of a Relay program ------------------------------------------------------------

@@ -21,6 +21,7 @@ from relay2relax.graph.model import (
     ConstantAttrs,
     ConstructorAttrs,
     FunctionAttrs,
+    FusedAttrs,
     GetItemAttrs,
     GlobalAttrs,
     GraphError,
@@ -202,12 +203,13 @@ class _Reader:
         place = f"node {index} ({written.name})"
         extra = written.extra
         attrs = self.attrs(extra.attrs, place)
-        kind = _KINDS.get(written.optype, NodeKind.OPERATOR)
+        named = NodeKind.FUSED if isinstance(attrs, FusedAttrs) else NodeKind.OPERATOR
+        kind = _KINDS.get(written.optype, named)
         node = MSCJoint(
             index,
             written.name,
             kind,
-            written.optype if kind is NodeKind.OPERATOR else "",
+            written.optype if kind is named else "",
             extra.operands,
             written.inputs,
             tuple(_tensor(one, place) for one in written.outputs),
@@ -244,6 +246,8 @@ class _Reader:
                 return GlobalAttrs(name)
             case document.Function(graph, itself):
                 return FunctionAttrs(self.subgraph(graph, place), itself)
+            case document.Fused(graph):
+                return FusedAttrs(self.subgraph(graph, place))
             case document.If((then, otherwise)):
                 return IfAttrs(self.subgraph(then, place), self.subgraph(otherwise, place))
             case document.Match(patterns, numbers, complete):

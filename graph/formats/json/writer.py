@@ -19,6 +19,7 @@ from relay2relax.graph.model import (
     ConstantAttrs,
     ConstructorAttrs,
     FunctionAttrs,
+    FusedAttrs,
     GetItemAttrs,
     GlobalAttrs,
     IfAttrs,
@@ -204,6 +205,8 @@ class _Writer:
                 return document.Global(name)
             case FunctionAttrs(graph, itself):
                 return document.Function(self.index[id(graph)], itself)
+            case FusedAttrs(graph):
+                return document.Fused(self.index[id(graph)])
             case IfAttrs(then, otherwise):
                 return document.If((self.index[id(then)], self.index[id(otherwise)]))
             case MatchAttrs(patterns, graphs, complete):

@@ -1,0 +1,68 @@
+"""Fused nodes: one node for several, which it keeps, and which come back.
+
+A fused node has the name of its pattern as operator. Its parts are a graph of their own
+(``FusedAttrs``), node by node as they were; the parameters of that graph stand for the operands of
+the node, in their order. What the parts hold is held by the node too, by role.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from relay2relax.graph.kinds import NodeKind
+from relay2relax.graph.model import FusedAttrs, MSCGraph, MSCJoint, MSCTensor
+
+
+def unfuse(graph: MSCGraph) -> MSCGraph:
+    """Return the graph with the parts of fused nodes in their place, graph itself without any.
+
+    The nodes are those that were fused, with their names, attributes and spans. Operands come
+    first, as always; where they stood among nodes that they do not depend on is not kept.
+    """
+    if not any(isinstance(node.attrs, FusedAttrs) for node in graph.nodes):
+        return graph
+    known = {node.name: node for node in graph.nodes}
+    names: dict[str, str] = {}
+    tensors: dict[str, str] = {}
+    for node in graph.nodes:
+        if isinstance(node.attrs, FusedAttrs):
+            root = node.attrs.graph.find_node(node.attrs.graph.result)
+            names[node.name] = root.name
+            tensors.update(_renamed(node.outputs, root.outputs))
+    made: dict[str, MSCJoint] = {}
+    spans = dict(graph.weight_spans)
+    for node in graph.nodes:
+        if not isinstance(node.attrs, FusedAttrs):
+            made[node.name] = rewired(node, names, tensors)
+            continue
+        parts = node.attrs.graph
+        spans.update(parts.weight_spans)
+        inner_names, inner_tensors = dict(names), dict(tensors)
+        for param, operand in zip(parts.params, node.operands, strict=True):
+            inner_names[param] = names.get(operand, operand)
+            given = [replace(one, name=tensors.get(one.name, one.name)) for one in known[operand].outputs]
+            inner_tensors.update(_renamed(parts.find_node(param).outputs, given))
+        for part in parts.nodes:
+            if part.kind is not NodeKind.INPUT:
+                made.setdefault(part.name, rewired(part, inner_names, inner_tensors))
+    result = names.get(graph.result, graph.result)
+    return replace(graph, nodes=numbered(made.values()), result=result, weight_spans=spans)
+
+
+def rewired(node: MSCJoint, names: Mapping[str, str], tensors: Mapping[str, str]) -> MSCJoint:
+    """Return ``node`` with other names of its operands, and of the tensors that they give."""
+    operands = tuple(names.get(one, one) for one in node.operands)
+    inputs = tuple(tensors.get(one, one) for one in node.inputs)
+    return (
+        node if (operands, inputs) == (node.operands, node.inputs) else replace(node, operands=operands, inputs=inputs)
+    )
+
+
+def numbered(nodes: Iterable[MSCJoint]) -> tuple[MSCJoint, ...]:
+    """Return nodes with their places as numbers."""
+    return tuple(node if node.index == place else replace(node, index=place) for place, node in enumerate(nodes))
+
+
+def _renamed(before: Sequence[MSCTensor], after: Sequence[MSCTensor]) -> dict[str, str]:
+    return {one.name: other.name for one, other in zip(before, after, strict=True)}

@@ -1,0 +1,25 @@
+"""What fused nodes become in Relax, by the names of their patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from relay2relax.graph.patterns.msc import msc_patterns
+from relay2relax.graph.patterns.pattern import FusionPattern
+from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
+
+# Patterns of users, by name.
+_REGISTERED: dict[str, FusionPattern] = {}
+
+
+def register_pattern(pattern: FusionPattern) -> FusionPattern:
+    """Let nodes of the name of ``pattern`` become what its ``relax`` emits; return the pattern."""
+    _REGISTERED[pattern.name] = pattern
+    return pattern
+
+
+def relax_form(name: str) -> Callable[..., RelaxExpr] | None:
+    """Return what emits a fused node in Relax, None where it becomes its parts."""
+    if name in _REGISTERED:
+        return _REGISTERED[name].relax
+    return next((one.relax for one in msc_patterns() if one.name == name), None)

@@ -1,0 +1,146 @@
+"""Nodes that match a pattern become one node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from relay2relax.core.dtype import Array
+from relay2relax.graph.fused import numbered, rewired
+from relay2relax.graph.kinds import NodeKind
+from relay2relax.graph.model import FusedAttrs, InputAttrs, MSCGraph, MSCJoint, MSCTensor
+from relay2relax.graph.patterns.pattern import FusionPattern, Match, types_of
+from relay2relax.graph.relay.exporter import to_relay_with_nodes
+from relay2relax.relay_ir.dataflow_pattern.groups import Group, Grouper
+from relay2relax.relay_ir.dataflow_pattern.view import RelayView
+from relay2relax.relay_ir.ir.expr import Expr
+
+# What a pattern may take together: nodes that hold no graph.
+_PLAIN = frozenset({NodeKind.OPERATOR, NodeKind.CONSTANT, NodeKind.TUPLE, NodeKind.GET_ITEM})
+_BLOCK = ("block",)
+
+
+def fuse(graph: MSCGraph, weights: Mapping[str, Array], patterns: Sequence[FusionPattern]) -> MSCGraph:
+    """Return the graph with one node for each part that a pattern matches.
+
+    Patterns are tried in order, and what one has taken is not looked at again. A part is taken
+    where nothing but its result is used outside of it, constants excepted. ``unfuse`` has the nodes
+    back. Raises GraphError for the graph of a Relax program: patterns are matched against Relay.
+    """
+    mod, made = to_relay_with_nodes(graph, weights)
+    names = {expr: name for name, expr in made.items() if graph.has_node(name)}
+    grouper = Grouper(RelayView(mod[graph.name]))
+    types = types_of(mod)
+    present = {node.op for node in graph.nodes}
+    fusing = _Fusing(graph)
+    for pattern in patterns:
+        if not present.issuperset(pattern.needs):
+            continue
+        for group in grouper.groups(pattern.pattern).values():
+            fusing.take(pattern, group, Match(group.found, types), names)
+    return fusing.graph_of_rest()
+
+
+class _Fusing:
+    """A graph on its way: the fused nodes so far, by the last of their parts."""
+
+    def __init__(self, graph: MSCGraph) -> None:
+        self.graph = graph
+        self.made: dict[str, MSCJoint] = {}
+        self.taken: set[str] = set()
+        self.names = {node.name for node in graph.nodes}
+
+    def take(self, pattern: FusionPattern, group: Group, match: Match, names: Mapping[Expr, str]) -> None:
+        """Fuse a match, where its nodes are free and nothing else uses what is within."""
+        inside = [names[one] for one in group.inside if one in names]
+        if group.root not in names or not self._may_fuse(names[group.root], inside) or not pattern.check(match):
+            return
+        operands = tuple(dict.fromkeys(names[one] for one in group.inputs if one in names))
+        # A constant that a pattern leaves open may be held by a node; then it has no node.
+        roles = {
+            names[one]: role for part, role in pattern.weights.items() for one in match.found[part] if one in names
+        }
+        self.made[names[group.root]] = self._node(pattern, names[group.root], inside, operands, roles)
+        self.taken.update(name for name in inside if self._leaves(name, inside))
+
+    def _may_fuse(self, root: str, inside: Sequence[str]) -> bool:
+        within = set(inside)
+        for name in inside:
+            node = self.graph.find_node(name)
+            if name in self.taken or name in self.made or node.kind not in _PLAIN:
+                return False
+            if name != root and node.kind is not NodeKind.CONSTANT and not self._leaves(name, within):
+                return False
+        return True
+
+    def _leaves(self, name: str, inside: Sequence[str] | set[str]) -> bool:
+        """Whether all users of a node are inside; the result of a match is replaced, not left
+        out.
+        """
+        return name != self.graph.result and all(user.name in inside for user in self.graph.children(name))
+
+    def _node(
+        self,
+        pattern: FusionPattern,
+        root: str,
+        inside: Sequence[str],
+        operands: tuple[str, ...],
+        roles: Mapping[str, str],
+    ) -> MSCJoint:
+        graph, last = self.graph, self.graph.find_node(root)
+        name = self._fresh(pattern.name)
+        parts = [node for node in graph.nodes if node.name in inside]
+        params = [_parameter(graph.find_node(one)) for one in operands]
+        order = {role: place for place, role in enumerate(pattern.weights.values())}
+        held = dict(sorted(_weights(parts, roles), key=lambda one: order.get(one[0], len(order))))
+        spans = {one.name: graph.weight_spans[one.name] for one in held.values() if one.name in graph.weight_spans}
+        inner = MSCGraph(name, numbered([*params, *parts]), operands, root, graph.prims, weight_spans=spans)
+        outputs = tuple(_output(one, root, name) for one in last.outputs)
+        inputs = tuple(tensor.name for one in operands for tensor in graph.find_node(one).outputs)
+        return MSCJoint(
+            last.index, name, NodeKind.FUSED, pattern.name, operands, inputs, outputs, held, FusedAttrs(inner),
+            _BLOCK, last.span,
+        )  # fmt: skip
+
+    def _fresh(self, hint: str) -> str:
+        name, count = hint, 0
+        while name in self.names:
+            count += 1
+            name = f"{hint}_{count}"
+        self.names.add(name)
+        return name
+
+    def graph_of_rest(self) -> MSCGraph:
+        """Return the graph of fused nodes and of those that are left."""
+        if not self.made:
+            return self.graph
+        names = {root: node.name for root, node in self.made.items()}
+        tensors = {
+            before.name: after.name
+            for root, node in self.made.items()
+            for before, after in zip(self.graph.find_node(root).outputs, node.outputs, strict=True)
+        }
+        kept = [
+            rewired(self.made.get(node.name, node), names, tensors)
+            for node in self.graph.nodes
+            if node.name in self.made or node.name not in self.taken
+        ]
+        result = names.get(self.graph.result, self.graph.result)
+        return replace(self.graph, nodes=numbered(kept), result=result)
+
+
+def _parameter(node: MSCJoint) -> MSCJoint:
+    """Return the input that stands for an operand among the parts."""
+    return MSCJoint(0, node.name, NodeKind.INPUT, "", (), (), node.outputs, {}, InputAttrs(node.name))
+
+
+def _weights(parts: Sequence[MSCJoint], roles: Mapping[str, str]) -> Iterator[tuple[str, MSCTensor]]:
+    """Yield what the parts hold by role: what the pattern calls it, or the part that holds it."""
+    for node in parts:
+        for role, tensor in node.weights.items():
+            yield (roles.get(node.name, node.name) if node.kind is NodeKind.CONSTANT else role), tensor
+
+
+def _output(tensor: MSCTensor, before: str, after: str) -> MSCTensor:
+    alias = after if tensor.alias == before else tensor.alias
+    return replace(tensor, name=f"{after}{tensor.name.removeprefix(before)}", alias=alias)
