@@ -15,6 +15,7 @@ import lazy_loader
 
 _exports = {
     "formats.dot": ["to_dot"],
+    "formats.prototxt": ["to_prototxt", "visualize"],
     "fused": ["unfuse"],
     "patterns.forms": ["register_pattern"],
     "patterns.fuse": ["fuse"],
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from relay2relax.graph.formats.dot import to_dot
     from relay2relax.graph.formats.json.reader import from_json
     from relay2relax.graph.formats.json.writer import to_json
+    from relay2relax.graph.formats.prototxt import to_prototxt, visualize
     from relay2relax.graph.formats.text import to_text
     from relay2relax.graph.fused import unfuse
     from relay2relax.graph.model import GraphError, MSCGraph, MSCJoint, MSCPrim, MSCTensor
@@ -63,8 +65,10 @@ __all__ = [
     "register_pattern",
     "to_dot",
     "to_json",
+    "to_prototxt",
     "to_relax",
     "to_relay",
     "to_text",
     "unfuse",
+    "visualize",
 ]

@@ -20,9 +20,10 @@ its own, then what each of these graphs takes from around itself (``captured``),
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from relay2relax.core.dtype import Array, check_dtype, of_array
@@ -279,6 +280,25 @@ class MSCJoint:
         """What MSC calls the node in texts: its operator, or the word for its kind."""
         return self.op or self.kind.value
 
+    def output_at(self, index: int) -> MSCTensor:
+        """Return one of the tensors that the node gives; raises GraphError where there is none."""
+        return _at(self.outputs, index, f"the node {self.name!r} has no output {index}")
+
+    def weight_at(self, role: str) -> MSCTensor:
+        """Return the weight of a role; raises GraphError where there is none."""
+        if role not in self.weights:
+            raise GraphError(
+                f"the node {self.name!r} holds no weight {role!r}, but {', '.join(self.weights) or 'none'}"
+            )
+        return self.weights[role]
+
+    def weight_type(self, name: str) -> str:
+        """Return the role of a weight; raises GraphError where the node does not hold it."""
+        for role, tensor in self.weights.items():
+            if tensor.name == name:
+                return role
+        raise GraphError(f"the node {self.name!r} does not hold the tensor {name!r}")
+
     @property
     def bodies(self) -> tuple[MSCGraph, ...]:
         """The graphs that the node holds."""
@@ -486,6 +506,81 @@ class MSCGraph:
                     seen.add(tensor.name)
                     yield tensor
 
+    def get_nodes(self) -> tuple[MSCJoint, ...]:
+        """Return the nodes in their order."""
+        return self.nodes
+
+    def get_prims(self) -> tuple[MSCPrim, ...]:
+        """Return the symbolic extents in their order."""
+        return self.prims
+
+    def get_tensors(self) -> Iterator[MSCTensor]:
+        """Yield what nodes give and hold, each tensor once, node by node."""
+        seen: set[str] = set()
+        for node in self.nodes:
+            for tensor in (*node.outputs, *node.weights.values()):
+                if tensor.name not in seen:
+                    seen.add(tensor.name)
+                    yield tensor
+
+    def inputs_of(self, name: str) -> tuple[MSCTensor, ...]:
+        """Return the tensors that node ``name`` takes in."""
+        return tuple(self.find_tensor(one) for one in self.find_node(name).inputs)
+
+    def input_at(self, index: int) -> MSCTensor:
+        """Return one of the tensors that go in; raises GraphError where there is none."""
+        return _at(self.get_inputs(), index, f"the graph {self.name!r} has no input {index}")
+
+    def output_at(self, index: int) -> MSCTensor:
+        """Return one of the tensors that come out; raises GraphError where there is none."""
+        return _at(self.get_outputs(), index, f"the graph {self.name!r} has no output {index}")
+
+    def set_tensor_alias(self, tensor: MSCTensor, alias: str) -> MSCGraph:
+        """Return the graph in which ``tensor`` is known as ``alias`` too.
+
+        Raises GraphError where there is no such tensor, or another one has that name or alias.
+        """
+        name = self.find_tensor(tensor.name).name
+        if self.has_tensor(alias) and self.find_tensor(alias).name != name:
+            raise GraphError(f"the graph {self.name!r} has another tensor {alias!r}")
+
+        def renamed(one: MSCTensor) -> MSCTensor:
+            return replace(one, alias=alias) if one.name == name else one
+
+        nodes = tuple(
+            replace(
+                node,
+                outputs=tuple(map(renamed, node.outputs)),
+                weights={role: renamed(one) for role, one in node.weights.items()},
+            )
+            for node in self.nodes
+        )
+        return replace(self, nodes=nodes)
+
+    def clone(self) -> MSCGraph:
+        """Return an equal graph."""
+        return replace(self)
+
+    def equal(self, other: object) -> bool:
+        """Whether ``other`` is a graph of the same nodes, names and spans included.
+
+        Graphs that nodes hold, and those of other functions, are compared likewise. Of the graph of
+        a Relax program only copies are equal: Relax expressions are equal to themselves alone.
+        """
+        if not isinstance(other, MSCGraph):
+            return False
+        pairs = zip_longest(self.subgraphs(), other.subgraphs())
+        return all(one is not None and two is not None and one._is_like(two) for one, two in pairs)
+
+    def _is_like(self, other: MSCGraph) -> bool:
+        """Whether all is the same but for graphs within."""
+        mine = (self.name, self.params, self.result, self.prims, self.captured, tuple(self.functions))
+        theirs = (other.name, other.params, other.result, other.prims, other.captured, tuple(other.functions))
+        if mine != theirs or len(self.nodes) != len(other.nodes):
+            return False
+        pairs = zip(self.nodes, other.nodes, strict=True)
+        return all(_without_bodies(one) == _without_bodies(two) for one, two in pairs)
+
     def subgraphs(self) -> Iterator[MSCGraph]:
         """Yield this graph, those that its nodes hold, and those of the module's other
         functions.
@@ -514,6 +609,20 @@ class MSCGraph:
         if self.prims:
             summary["prims"] = {"total": len(self.prims), **Counter(prim.optype for prim in self.prims)}
         return summary
+
+
+def _at(tensors: Sequence[MSCTensor], index: int, problem: str) -> MSCTensor:
+    if not 0 <= index < len(tensors):
+        raise GraphError(problem)
+    return tensors[index]
+
+
+def _without_bodies(node: MSCJoint) -> MSCJoint:
+    """Return a node with the kinds of its graphs' attributes alone; a match keeps its patterns."""
+    if not node.bodies:
+        return node
+    patterns = node.attrs.patterns if isinstance(node.attrs, MatchAttrs) else ()
+    return replace(node, attrs=(type(node.attrs), patterns))
 
 
 def weight_data(weights: Mapping[str, Array], tensor: MSCTensor) -> Array:
