@@ -300,6 +300,8 @@ def _refuse_foreign(op: OpDef, attrs: object) -> None:
     Those of inputs are int64 here; what is narrower stands in an attribute alone.
     """
     values = [getattr(attrs, field.name) for field in attr_fields(type(attrs))]
+    if not values:
+        return
     parts = [part for value in values for part in (value if isinstance(value, tuple) else (value,))]
     extents = [part for part in parts if isinstance(part, PrimExpr) and not is_any(part)]
     foreign = {var.name for extent in extents for var in variables(extent) if var.dtype != "int64"}
