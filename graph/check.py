@@ -69,6 +69,8 @@ def check_well_formed(graph: MSCGraph) -> None:
         _check_names(part)
         for node in part.nodes:
             _check_node(node, graph.is_relax)
+            if isinstance(node.attrs, FusedAttrs):
+                _check_parts(part, node, node.attrs.graph)
 
 
 def _check_names(graph: MSCGraph) -> None:
@@ -148,6 +150,13 @@ def _check_fused(node: MSCJoint) -> None:
     given, taken = len(node.operands), len(parts.params)
     if given != taken or parts.captured or len(node.outputs) != len(parts.get_outputs()):
         raise GraphError(f"the fused node {node.name!r} has {given} operands, its parts take {taken}")
+
+
+def _check_parts(graph: MSCGraph, node: MSCJoint, parts: MSCGraph) -> None:
+    """Check that the parameters of the parts stand for what the operands give."""
+    for param, operand in zip(parts.params, node.operands, strict=True):
+        if len(parts.find_node(param).outputs) != len(graph.find_node(operand).outputs):
+            raise GraphError(f"the parts of {node.name!r} take {param!r}, which is another number of tensors")
 
 
 def _check_operator(node: MSCJoint) -> None:

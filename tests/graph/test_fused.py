@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -168,6 +169,19 @@ def test_json_has_fused_nodes() -> None:
     back = graph.from_json(text)
     assert graph.to_text(back) == graph.to_text(found)
     assert relay_ir.structural_equal(graph.to_relay(back, weights), graph.to_relay(found, weights))
+
+
+@pytest.mark.parametrize("field", ["operands", "outputs"])
+def test_parts_that_do_not_fit_their_node_are_refused(field: str) -> None:
+    found, weights = msc.from_relay(*linear())
+    place = next(place for place, node in enumerate(found.nodes) if node.op == "msc.linear")
+    nodes = list(found.nodes)
+    if field == "operands":
+        nodes[place] = replace(nodes[place], operands=())
+    else:
+        nodes[0] = replace(nodes[0], outputs=nodes[0].outputs * 2)
+    with pytest.raises(GraphError, match=r"msc\.linear"):
+        graph.to_relay(replace(found, nodes=tuple(nodes)), weights)
 
 
 def test_a_user_adds_a_pattern() -> None:
