@@ -89,7 +89,7 @@ class _Fusing:
     ) -> MSCJoint:
         graph, last = self.graph, self.graph.find_node(root)
         name = self._fresh(pattern.name)
-        parts = [node for node in graph.nodes if node.name in inside]
+        parts = sorted(map(graph.find_node, inside), key=lambda node: node.index)
         params = [_parameter(graph.find_node(one)) for one in operands]
         order = {role: place for place, role in enumerate(pattern.weights.values())}
         held = dict(sorted(_weights(parts, roles), key=lambda one: order.get(one[0], len(order))))
