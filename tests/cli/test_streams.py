@@ -90,6 +90,7 @@ def test_weights_are_verified_where_that_is_asked(folder: Path) -> None:
     assert shell("$R inspect m.relay --verify", folder).returncode == 2
 
 
+@pytest.mark.sweep(every=2)
 def test_a_script_is_compared_with_standard_input(folder: Path) -> None:
     shell("$R convert m.relay --no-check", folder)
     for line in ("cat m.relay | $R compare - m_relax/m.py", "$R compare /dev/stdin m_relax < m.relay"):
@@ -115,6 +116,7 @@ def test_standard_input_is_a_model(folder: Path) -> None:
     assert shell("$R convert m.relay --out -", folder).returncode == 2
 
 
+@pytest.mark.sweep(every=2)
 def test_standard_output_takes_arrays(folder: Path) -> None:
     read = f"{sys.executable} -c 'import io, sys, numpy; print(*numpy.load(io.BytesIO(sys.stdin.buffer.read())))'"
     for out in ("-", "/dev/stdout"):

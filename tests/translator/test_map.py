@@ -317,7 +317,7 @@ def test_operators_are_followed_into_the_prim_funcs_of_a_schedule(get_model_case
 
 
 @pytest.mark.golden
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=6)
 def test_scheduled_operators_have_places_that_are_there(model_case: Any) -> None:
     traced = translator.translate_with_map(relay_ir.parse(model_case.text), "tir", schedule="cpu")
     calls = [number for number, node in enumerate(traced.map.relay) if node.kind == "Call"]

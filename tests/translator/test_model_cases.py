@@ -98,7 +98,7 @@ def test_relay_on_c(model_case: Any) -> None:
 
 
 @pytest.mark.tvm
-@pytest.mark.sweep(every=9)
+@pytest.mark.sweep(every=16)
 def test_relax_in_apache_tvm(model_case: Any, translate: Any) -> None:
     executable = backends.build(translate(typed(model_case)), target="tvm")
     assert_close(backends.VirtualMachine(executable)["main"](*model_case.arguments()), model_case.expected())

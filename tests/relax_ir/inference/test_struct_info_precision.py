@@ -132,7 +132,11 @@ def test_dynamic_shapes(translate: Any, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.golden
 # TVM reads for seconds what lowering makes of a model.
 @pytest.mark.parametrize(
-    "translate", [pytest.param(translator.lower_to_tir, marks=pytest.mark.sweep(every=20)), translator.via_graph]
+    "translate",
+    [
+        pytest.param(translator.lower_to_tir, marks=pytest.mark.sweep(every=20)),
+        pytest.param(translator.via_graph, marks=pytest.mark.sweep(every=3)),
+    ],
 )
 def test_models(model_case: Any, translate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     mod = translate(relay_ir.infer_type(relay_ir.parse(model_case.text, model_case.name)))
