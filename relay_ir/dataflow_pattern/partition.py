@@ -11,6 +11,7 @@ from relay2relax.core.passes import note_rewritten
 from relay2relax.relay_ir.dataflow_pattern.groups import Grouper
 from relay2relax.relay_ir.dataflow_pattern.view import RelayView
 from relay2relax.relay_ir.ir.expr import Call, Expr, RelayExpr, children
+from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 
 
@@ -19,16 +20,18 @@ def partition(
     expr: Expr,
     attrs: Mapping[str, object] | None = None,
     check: Callable[[Expr], bool] = lambda _: True,
+    mod: IRModule | None = None,
 ) -> Expr:
     """Return ``expr`` with a call of a function for each part that ``pattern`` matches.
 
     The function has ``attrs``, and ``PartitionedFromPattern`` besides: the operators in it.
-    ``check`` is asked of each part that matches, the nodes of ``expr`` as they are. A function that
-    nothing calls stays as it is. Semantics: TVM's ``PatternPartitioner``.
+    ``check`` is asked of each part that matches, the nodes of ``expr`` as they are. ``mod`` holds
+    the functions and data types that ``expr`` refers to. A function that nothing calls stays as it
+    is. Semantics: TVM's ``PatternPartitioner``.
     """
     if isinstance(pattern, FunctionPattern):
         return expr
-    groups = Grouper(RelayView(expr)).groups(pattern)
+    groups = Grouper(RelayView(expr, mod)).groups(pattern)
     done: dict[Expr, Expr] = {}
     for node in nodes(expr):
         done[node] = with_children(node, [done[child] for child in children(node)])

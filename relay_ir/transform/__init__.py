@@ -53,7 +53,9 @@ __getattr__, __dir__, _ = lazy_loader.attach(
             "register_legalize",
             "register_op_attr",
         ],
-        "partition_graph": ["PartitionGraph"],
+        "partition.annotate_target": ["AnnotateTarget"],
+        "partition.merge_composite": ["MergeComposite"],
+        "partition.partition_graph": ["PartitionGraph"],
         "plan_devices": ["PlanDevices"],
         "post_dfs_spans": ["CapturePostDfsIndexInSpans"],
         "quantize.affine": ["TensorAffineType", "TupleAffineType"],
@@ -107,7 +109,9 @@ if TYPE_CHECKING:
         register_op_attr,
     )
     from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
-    from relay2relax.relay_ir.transform.partition_graph import PartitionGraph
+    from relay2relax.relay_ir.transform.partition.annotate_target import AnnotateTarget
+    from relay2relax.relay_ir.transform.partition.merge_composite import MergeComposite
+    from relay2relax.relay_ir.transform.partition.partition_graph import PartitionGraph
     from relay2relax.relay_ir.transform.plan_devices import PlanDevices
     from relay2relax.relay_ir.transform.post_dfs_spans import CapturePostDfsIndexInSpans
     from relay2relax.relay_ir.transform.quantize.affine import TensorAffineType, TupleAffineType
@@ -134,6 +138,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlterOpLayout",
+    "AnnotateTarget",
     "AnnotateUsedMemory",
     "BackwardFoldScaleAxis",
     "CanonicalizeCast",
@@ -165,6 +170,7 @@ __all__ = [
     "LambdaLift",
     "LayoutConfig",
     "Legalize",
+    "MergeComposite",
     "ModulePass",
     "PartitionGraph",
     "Pass",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.core.passes import Pass, note_rewritten
 from relay2relax.core.walk import post_order
-from relay2relax.ops.target.annotation import OWN_COMPILER, CompilerAttrs
+from relay2relax.ops.target.annotation import OWN_COMPILER
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.expr import (
     Call,
@@ -27,11 +27,11 @@ from relay2relax.relay_ir.ir.expr import (
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import free_vars, nodes, with_children
 from relay2relax.relay_ir.ir.types import TupleType
+from relay2relax.relay_ir.transform.partition.annotations import BEGIN, END, annotation, compiler, operand
 
 if TYPE_CHECKING:
     from networkx.utils import UnionFind
 
-BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"
 # These belong to no region: whoever mentions them shares them.
 _SHARED = (Op, GlobalVar, Constructor, Constant)
 
@@ -65,19 +65,6 @@ class PartitionGraph(Pass[IRModule]):
                 functions[var] = made.rewritten()
                 functions |= made.functions
         return replace(mod, functions=functions, types={})
-
-
-def _annotation(node: Expr) -> str:
-    """Return the name of the annotation that ``node`` is, or nothing."""
-    if isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in (BEGIN, END):
-        return node.op.name
-    return ""
-
-
-def _compiler(node: Expr) -> str:
-    assert isinstance(node, Call)
-    assert isinstance(node.attrs, CompilerAttrs)
-    return node.attrs.compiler
 
 
 @dataclass(eq=False, slots=True)
@@ -116,8 +103,8 @@ class _Partitioning:
         inside: set[Expr] = set()
         ends: list[Expr] = []
         for node in reversed(order):  # users come before their operands
-            name = _annotation(node)
-            if name and _compiler(node) == OWN_COMPILER:
+            name = annotation(node)
+            if name and compiler(node) == OWN_COMPILER:
                 continue
             if name == END:
                 ends.append(node)
@@ -140,12 +127,12 @@ class _Partitioning:
     ) -> dict[Expr, _Region]:
         found: dict[object, _Region] = {}
         for end in ends:
-            region = found.setdefault(joined[end], _Region(_compiler(end), len(found)))
-            if region.compiler != _compiler(end):
-                raise self._refusal(end, f"a region for {region.compiler} gives a value to {_compiler(end)}")
+            region = found.setdefault(joined[end], _Region(compiler(end), len(found)))
+            if region.compiler != compiler(end):
+                raise self._refusal(end, f"a region for {region.compiler} gives a value to {compiler(end)}")
         regions: dict[Expr, _Region] = {}
         for node in order:
-            name = _annotation(node)
+            name = annotation(node)
             if node not in inside and node not in ends:
                 continue
             region = regions[node] = found[joined[node]]
@@ -172,7 +159,7 @@ class _Partitioning:
 
         def below(node: Expr | _Region) -> Iterator[Expr | _Region]:
             if isinstance(node, _Region):
-                yield from (_operand(begin) for begin in self._arguments(node))
+                yield from (operand(begin) for begin in self._arguments(node))
             elif node in outputs:
                 yield outputs[node]
             else:
@@ -184,8 +171,8 @@ class _Partitioning:
                 calls[node] = self._call(node, done)
             elif node in outputs:
                 done[node] = self._result(outputs[node], node, calls)
-            elif _annotation(node):
-                done[node] = done[_operand(node)]
+            elif annotation(node):
+                done[node] = done[operand(node)]
             else:
                 done[node] = with_children(node, [done[child] for child in children(node)])
         note_rewritten(done)
@@ -208,18 +195,18 @@ class _Partitioning:
                 values[given] = given
                 continue
             name = f"{region.compiler}_{region.number}_i{place}"
-            values[given] = params[_operand(begin)] = Var(name, self.mod.types.get(begin))
+            values[given] = params[operand(begin)] = Var(name, self.mod.types.get(begin))
         missing = [one for one in params if one not in done]
         if missing:
             raise self._refusal(
                 region.inputs[0], f"a region for {region.compiler} needs a value that is made of its own"
             )
-        results = _inside([_operand(end) for end in region.outputs], values)
+        results = _inside([operand(end) for end in region.outputs], values)
         body = results[0] if len(results) == 1 else Tuple(tuple(results))
         outer = free_vars(Function(tuple(params.values()), body))
         var = GlobalVar(self._symbol(region))
         attrs = {"global_symbol": var.name, "Primitive": 1, "Compiler": region.compiler, "Inline": 1}
-        types = [self.mod.types[_operand(end)] for end in region.outputs]
+        types = [self.mod.types[operand(end)] for end in region.outputs]
         ret = types[0] if len(types) == 1 else TupleType(tuple(types))
         self.functions[var] = Function((*params.values(), *outer), body, ret, attrs=attrs)
         return Call(var, (*(done[one] for one in params), *outer))
@@ -241,15 +228,10 @@ class _Partitioning:
         return name
 
 
-def _operand(node: Expr) -> Expr:
-    assert isinstance(node, Call)
-    return node.args[0]
-
-
 def _source(node: Expr) -> Expr:
     """Return what annotations are put around."""
-    while _annotation(node):
-        node = _operand(node)
+    while annotation(node):
+        node = operand(node)
     return node
 
 
@@ -258,13 +240,13 @@ def _inside(roots: Sequence[Expr], values: Mapping[Expr, Expr]) -> list[Expr]:
     done: dict[Expr, Expr] = {}
 
     def goes_in(node: Expr) -> bool:
-        return _annotation(node) == BEGIN and _source(node) in values
+        return annotation(node) == BEGIN and _source(node) in values
 
     for node in post_order(roots, lambda one: () if goes_in(one) else children(one)):
         if goes_in(node):
             done[node] = values[_source(node)]
-        elif _annotation(node):
-            done[node] = done[_operand(node)]
+        elif annotation(node):
+            done[node] = done[operand(node)]
         else:
             done[node] = with_children(node, [done[child] for child in children(node)])
     note_rewritten(done)

@@ -1,0 +1,129 @@
+"""MergeComposite and AnnotateTarget against what TVM made of the same modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from recorded_relay_passes import failures
+from typed import of_type
+
+from relay2relax.relay_ir import Call, Expr, TensorType, Type
+from relay2relax.relay_ir.dataflow_pattern import DFPattern, is_op, is_tuple, is_tuple_get_item, wildcard
+from relay2relax.relay_ir.transform import AnnotateTarget, MergeComposite
+
+Types = Mapping[Expr, Type]
+
+
+def sum_times_difference() -> DFPattern:
+    x, y = wildcard(), wildcard()
+    return (x + y) * (x - y)
+
+
+def biased() -> DFPattern:
+    return is_op("nn.bias_add")(is_op("nn.conv2d")(wildcard(), wildcard()), wildcard())
+
+
+def thrice() -> DFPattern:
+    x, y = wildcard(), wildcard()
+    once = is_op("add")(x, y)
+    return is_op("add")(is_op("add")(x, once), once)
+
+
+def clipped() -> DFPattern:
+    conv = is_op("nn.relu")(biased())
+    return is_op("multiply")(conv, is_op("clip")(conv, wildcard(), wildcard()))
+
+
+def einsum() -> DFPattern:
+    x, y = wildcard(), wildcard()
+    made = is_op("einsum")(is_tuple([is_op("reshape")(x) | x, is_op("reshape")(y) | y]))
+    return is_op("reshape")(made) | made
+
+
+def in_nchw(node: Expr, types: Types) -> bool:
+    bias = of_type(of_type(node, Call).args[0], Call)
+    return bool(of_type(bias.args[0], Call).attrs.data_layout == "NCHW")
+
+
+def of_batch(extent: int) -> Callable[[Expr, Types], bool]:
+    """Return a check whether the convolution's data have so many rows."""
+
+    def check(node: Expr, types: Types) -> bool:
+        bias = of_type(of_type(node, Call).args[0], Call)
+        data = of_type(bias.args[0], Call).args[0]
+        return bool(of_type(types[data], TensorType).shape[0] == extent)
+
+    return check
+
+
+SUM_AND_RELU = is_op("nn.relu")(wildcard() + wildcard())
+NORMALISED = is_op("nn.batch_norm")(*(wildcard() for _ in range(5)))
+# What each of TVM's tests asked for.
+TABLES: Mapping[str, Any] = {
+    "test_simple_merge": [("add_relu", SUM_AND_RELU)],
+    "test_branch_merge": [("add_sub_mul", sum_times_difference())],
+    "test_reuse_call_merge": [("add_add_add", thrice())],
+    "test_multiple_patterns": [("conv2d_bias_relu", is_op("nn.relu")(biased())), ("add_relu", SUM_AND_RELU)],
+    "test_optional_pattern": [("layer", biased().optional(lambda x: is_op("nn.relu")(x)))],
+    "test_merge_order": [
+        ("A", is_op("nn.relu")(is_op("abs")(wildcard() + wildcard()))),
+        ("B", is_op("abs")(wildcard() + wildcard())),
+        ("C", is_op("nn.relu")(is_op("abs")(wildcard()))),
+    ],
+    "test_parallel_merge": [("add_sub_mul", sum_times_difference())],
+    "test_multiple_input_subgraphs": [("add_sub_mul", sum_times_difference()), ("add_relu", SUM_AND_RELU)],
+    "test_tuple_get_item_merge": [("bn_relu", is_op("nn.relu")(is_tuple_get_item(NORMALISED, 0)))],
+    "test_pattern_with_check": [("conv_bias_relu", is_op("nn.relu")(biased()), in_nchw)],
+    "test_diamond_not_merge": [("pat", clipped())],
+    "test_type_check": [("add_relu", SUM_AND_RELU), ("conv_bias_relu", is_op("nn.relu")(biased()), of_batch(2))],
+    "test_einsum_reshape_pattern": [("einsum_reshape", einsum())],
+}
+
+
+def test_composites_are_those_of_tvm(recorded: Any) -> None:
+    cases = [case for case in recorded("passes") if case["passes"] == ["MergeComposite"]]
+    assert failures(cases, lambda case: MergeComposite(TABLES[name_of(case)])) == []
+    assert len(cases) == 13
+
+
+def name_of(case: Mapping[str, Any]) -> str:
+    return str(case["origin"].split("::")[1])
+
+
+def in_float32(node: Call, types: Types) -> bool:
+    return of_type(types[node.args[0]], TensorType).dtype == "float32"
+
+
+# What the targets of TVM's tests support; the second run of a test adds a target to the first.
+SUPPORTED: Mapping[str, Any] = {
+    "test_composite_function": {"test": []},
+    "test_double_target": {"double.A": ["nn.relu"]},
+    "test_ends_with_tuple": {"clip": ["clip"]},
+    "test_free_vars_zeros": {"test_free_vars_zeros": []},
+    "test_ref_create_read_write": {"relu": ["nn.relu"]},
+    "test_tuple": {"test_tuple": ["nn.relu", "concatenate"]},
+    "test_extern_dnnl": {"dnnl": ["nn.conv2d", "add"]},
+    "test_type_propagation": {"test_type_propagation": {"nn.relu": in_float32}},
+    "test_if_else": {"test_if_else_merge": ["sigmoid", "erf", "add"]},
+}
+FIRST, SECOND = {"A": ["nn.relu"]}, {"B": ["add"]}
+SUPPORTED_IN: Mapping[str, Any] = {
+    "4d274d24237e": FIRST,
+    "4ac52239952f": SECOND,
+    "e00b6bbd1b83": {"different.A": ["nn.relu"]},
+    "6dc7d7124a57": {"different.B": ["add"]},
+}
+# Tests whose recorded run annotated calls only.
+CALLS_ONLY = frozenset({"49a22ed8774f", "ed4e3bbc1572", "d79c9e11c6f6"})
+
+
+def annotate(case: Mapping[str, Any]) -> AnnotateTarget:
+    targets = SUPPORTED_IN.get(case["id"]) or SUPPORTED[name_of(case)]
+    return AnnotateTarget(targets, case["id"] not in CALLS_ONLY)
+
+
+def test_annotations_are_those_of_tvm(recorded: Any) -> None:
+    cases = [case for case in recorded("passes") if case["passes"] == ["AnnotateTargetFunc"]]
+    assert failures(cases, annotate) == []
+    assert len(cases) == 13
