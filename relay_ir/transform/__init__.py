@@ -54,6 +54,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
             "register_op_attr",
         ],
         "partition.annotate_target": ["AnnotateTarget"],
+        "partition.merge_compiler_regions": ["MergeCompilerRegions"],
         "partition.merge_composite": ["MergeComposite"],
         "partition.partition_graph": ["PartitionGraph"],
         "plan_devices": ["PlanDevices"],
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     )
     from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
     from relay2relax.relay_ir.transform.partition.annotate_target import AnnotateTarget
+    from relay2relax.relay_ir.transform.partition.merge_compiler_regions import MergeCompilerRegions
     from relay2relax.relay_ir.transform.partition.merge_composite import MergeComposite
     from relay2relax.relay_ir.transform.partition.partition_graph import PartitionGraph
     from relay2relax.relay_ir.transform.plan_devices import PlanDevices
@@ -170,6 +172,7 @@ __all__ = [
     "LambdaLift",
     "LayoutConfig",
     "Legalize",
+    "MergeCompilerRegions",
     "MergeComposite",
     "ModulePass",
     "PartitionGraph",

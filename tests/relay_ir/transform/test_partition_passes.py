@@ -1,16 +1,22 @@
-"""MergeComposite and AnnotateTarget against what TVM made of the same modules."""
+"""Passes that mark what external compilers get, against what TVM made of the same modules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import pytest
 from recorded_relay_passes import failures
 from typed import of_type
 
-from relay2relax.relay_ir import Call, Expr, TensorType, Type
+from relay2relax import relay_ir
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.relay_ir import Call, Expr, Function, IRModule, Op, TensorType, Type, op
 from relay2relax.relay_ir.dataflow_pattern import DFPattern, is_op, is_tuple, is_tuple_get_item, wildcard
-from relay2relax.relay_ir.transform import AnnotateTarget, MergeComposite
+from relay2relax.relay_ir.ir.expr import children
+from relay2relax.relay_ir.ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.transform import AnnotateTarget, FunctionPass, MergeCompilerRegions, MergeComposite
+from relay2relax.relay_ir.transform.partition.annotations import BEGIN, END, annotated, annotation
 
 Types = Mapping[Expr, Type]
 
@@ -127,3 +133,61 @@ def test_annotations_are_those_of_tvm(recorded: Any) -> None:
     cases = [case for case in recorded("passes") if case["passes"] == ["AnnotateTargetFunc"]]
     assert failures(cases, annotate) == []
     assert len(cases) == 13
+
+
+def test_regions_are_those_of_tvm(recorded: Any) -> None:
+    cases = [case for case in recorded("passes") if case["passes"] == ["MergeCompilerRegions"]]
+    assert failures(cases, lambda case: MergeCompilerRegions()) == []
+    assert len(cases) == 4
+
+
+def test_a_long_row_of_regions_becomes_one() -> None:
+    body: Expr = relay_ir.var("x", shape=(2,))
+    for _ in range(3_000):
+        body = annotated(END, op.abs(annotated(BEGIN, body, "one")), "one")
+    found = MergeCompilerRegions()(IRModule.from_expr(body))["main"]
+    assert [annotation(node) for node in nodes(found) if annotation(node)] == [BEGIN, END]
+
+
+def test_a_value_that_is_not_annotated_is_refused() -> None:
+    x = relay_ir.var("x", shape=(2,))
+    mixed = annotated(END, op.add(annotated(BEGIN, x, "one"), op.abs(x)), "one")
+    with pytest.raises(UnsupportedError, match="takes a value that is not annotated"):
+        MergeCompilerRegions()(IRModule.from_expr(mixed))
+    with pytest.raises(UnsupportedError, match="none begins before"):
+        MergeCompilerRegions()(IRModule.from_expr(annotated(END, x, "one")))
+
+
+# What TVM's tests of partitioning annotated by a class of their own, which is also how users do.
+ALLOWED: Mapping[str, tuple[Sequence[str], str]] = {
+    "test_extern_ccompiler": (("add", "subtract", "multiply"), "ccompiler"),
+    "test_extern_ccompiler_default_ops": (("add", "subtract", "multiply"), "ccompiler"),
+    "test_extern_ccompiler_multiple_functions": (("add", "subtract", "multiply"), "ccompiler"),
+    "test_function_lifting": (("nn.batch_norm", "nn.conv2d"), "test_compiler"),
+    "test_function_lifting_inline": (("nn.batch_norm", "nn.conv2d"), "test_compiler"),
+    "test_constant_propagation": (("add",), "ccompiler"),
+    "test_multiple_use_of_an_output": (("subtract", "log", "multiply"), "ccompiler"),
+}
+
+
+def allowed_list_annotator(case: Mapping[str, Any]) -> FunctionPass:
+    operators, compiler = ALLOWED[name_of(case)]
+
+    def annotate_function(function: Function, mod: IRModule) -> Function:
+        done: dict[Expr, Expr] = {}
+        for node in nodes(function):
+            parts = [done[child] for child in children(node)]
+            if isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in operators:
+                begun = [annotated(BEGIN, part, compiler) for part in parts[1:]]
+                done[node] = annotated(END, with_children(node, [node.op, *begun]), compiler)
+            else:
+                done[node] = with_children(node, parts)
+        return of_type(done[function], Function)
+
+    return FunctionPass(annotate_function)
+
+
+def test_a_pass_of_users_annotates_as_in_tvm(recorded: Any) -> None:
+    cases = [case for case in recorded("passes") if case["passes"] == ["AllowedListAnnotator"]]
+    assert failures(cases, allowed_list_annotator) == []
+    assert len(cases) == 7
