@@ -6,28 +6,30 @@ functions, only the Relax values inside them differ, and those are what the bran
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.core.walk import post_order
 from relay2relax.graph.relax.values import Closure, Data, Fields, Lifted, Maker, Value, is_known, what
-from relay2relax.relax_ir import Call, Function, IRModule, Tuple
+from relay2relax.relax_ir import Call, Function, IRModule, Tuple, Var
 from relay2relax.relax_ir import Expr as RelaxExpr
-from relay2relax.relax_ir.analysis import contains_impure_call
+from relay2relax.relax_ir.analysis import contains_impure_call, free_symbolic_vars
 from relay2relax.relax_ir.inference.op_signatures import Argument, ForeignAttrs, foreign_op
+from relay2relax.relax_ir.ir import symbols
+from relay2relax.relax_ir.ir.visit import free_variables, values
 from relay2relax.relax_ir.transform.dead_code import without_unused
 
 # The two values that the arms of a branch give, or parts of them that stand in the same place.
 Pair: TypeAlias = "tuple[Value, Value]"
 
 
-def differing(pair: Pair, owner: str) -> list[tuple[RelaxExpr, RelaxExpr]]:
+def differing(pair: Pair, node: str) -> list[tuple[RelaxExpr, RelaxExpr]]:
     """Return the pairs of Relax values in which the two values of ``pair`` differ, each once.
 
-    Raises UnsupportedError where anything else differs; ``owner``, for the message, gives them.
+    Raises UnsupportedError where anything else differs; ``node`` gives them.
     """
     found: list[tuple[RelaxExpr, RelaxExpr]] = []
     for one in post_order((pair,), lambda pair: _parts(pair) or ()):
@@ -35,7 +37,7 @@ def differing(pair: Pair, owner: str) -> list[tuple[RelaxExpr, RelaxExpr]]:
         if _parts(one) is not None:
             continue
         if is_known(first) or is_known(second):
-            raise UnsupportedError(_no_common_form(owner, first, second), kind=translating.NO_RELAX_FORM)
+            raise UnsupportedError(mistake(translating.UNLIKE_ARMS, node=node, given=_unlike(first, second)))
         found.append((first, second))
     return found
 
@@ -80,13 +82,28 @@ def _with_parts(value: Value, parts: Sequence[Value]) -> Value:
     return value
 
 
-def _no_common_form(owner: str, first: Value, second: Value) -> str:
+def _unlike(first: Value, second: Value) -> str:
     given, other = (first, second) if is_known(first) else (second, first)
-    also = f", the other one {what(other)}" if is_known(other) and what(other) != what(given) else ""
-    return (
-        f"{owner}: a branch gives {what(given)}{also}; Relax has no such values, and which branch is taken only "
-        "the running program knows"
-    )
+    differs = is_known(other) and what(other) != what(given)
+    return f"{what(given)} or {what(other)}" if differs else what(given)
+
+
+def inputs_of(value: RelaxExpr, binding: Callable[[Var], RelaxExpr | None], inputs: Sequence[Var]) -> list[str]:
+    """Return the names of those of ``inputs`` whose data or extents ``value`` is computed from.
+
+    ``binding`` says what a variable is bound to, None where it is not bound.
+    """
+
+    def used(one: RelaxExpr) -> Iterator[RelaxExpr]:
+        bound = binding(one) if isinstance(one, Var) else one
+        if bound is not None:
+            yield from values(bound)
+            yield from free_variables(bound)
+
+    reached = list(post_order((value,), used))
+    bound = [binding(one) for one in reached if isinstance(one, Var)]
+    extents = {extent for one in bound if one is not None for extent in free_symbolic_vars(one)}
+    return [one.name for one in inputs if one in reached or extents & symbols.used(one.info)]
 
 
 def assertion(condition: RelaxExpr, message: str) -> Call:

@@ -44,7 +44,7 @@ from relay2relax.graph.model import (
 )
 from relay2relax.graph.patterns.forms import relax_form
 from relay2relax.graph.patterns.pattern import Emit
-from relay2relax.graph.relax.branches import Pair, assertion, differing, merged, with_effects
+from relay2relax.graph.relax.branches import Pair, assertion, differing, inputs_of, merged, with_effects
 from relay2relax.graph.relax.functions import (
     called_functions,
     has_branches,
@@ -213,7 +213,8 @@ class _Frame:
     ``unrolled`` graphs are part of a recursion over data that are known beforehand, ``codegen``
     ones of a function for an external compiler, ``arm`` ones of a branch of which only the running
     program knows whether it is taken. ``failure`` says why the graph has no result: a program that
-    evaluates it ends there.
+    evaluates it ends there. ``choice`` is what decides whether an unrolled recursion goes on: the
+    condition of its first branch, and the node that gives it.
     """
 
     graph: MSCGraph
@@ -224,6 +225,7 @@ class _Frame:
     codegen: bool = False
     arm: bool = False
     failure: str = ""
+    choice: tuple[str, RelaxExpr] | None = None
 
     @property
     def result(self) -> Value:
@@ -231,7 +233,7 @@ class _Frame:
 
     def inside(self, graph: MSCGraph, values: dict[str, Value]) -> _Frame:
         """Return the frame of a graph that is evaluated as part of this one."""
-        return _Frame(graph, values, self.region, self.depth, self.unrolled, self.codegen, self.arm)
+        return _Frame(graph, values, self.region, self.depth, self.unrolled, self.codegen, self.arm, choice=self.choice)
 
 
 @dataclass(slots=True)
@@ -269,6 +271,7 @@ class _Export:
     arrays: dict[RelaxExpr, Array] = field(default_factory=dict)
     builder: BlockBuilder = field(init=False)
     emitter: OpEmitter = field(init=False)
+    inputs: Sequence[Var] = ()  # the parameters of the entry function
     effects: bool = False  # whether the program may end before it has a result
     recursive: frozenset[str] = field(init=False)
     branches: bool = field(init=False)
@@ -293,6 +296,7 @@ class _Export:
 
         Raises UnsupportedError with what is refused in any of them.
         """
+        self.inputs = params
         values: dict[str, Value] = dict(zip(self.main.params, params, strict=True))
         closure = Closure(self.main, name=self.main.name, recursive=self.main.name in self.recursive)
         self.globals[self.main.name] = closure
@@ -421,7 +425,7 @@ class _Export:
                 continue
             if self.problems.unknown and self.problems.unknown.intersection(self.operands(frame, node)):
                 # It may be wrong because of what it is made of.
-                frame.values[node.name] = self.problems.stand_in(node)
+                frame.values[node.name] = self.problems.stand_in(node, known=node.kind is NodeKind.OPERATOR)
                 continue
             yield from self.attempted(frame, node)
             if frame.failure:
@@ -442,7 +446,8 @@ class _Export:
             if frame.unrolled:
                 raise
             self.problems.add(node.name, error)
-            frame.values[node.name] = self.problems.stand_in(node)
+            known = all(one.kind is not translating.UNLIKE_ARMS for one in error.diagnostics)
+            frame.values[node.name] = self.problems.stand_in(node, known)
         if self.trace is not None:
             self.trace.end(frame.values.get(node.name))
 
@@ -474,11 +479,7 @@ class _Export:
                 frame.values[node.name] = self.call_lifted(frame, node, self.lift(callee, node), args)
             case Closure(graph, captured, _, itself, recursive):
                 if frame.depth == _DEEPEST:
-                    raise UnsupportedError(
-                        f"node {node.name!r}: {callee.name} calls itself with values, or gives some, that Relax does "
-                        f"not have; unrolled, it does not end within {_DEEPEST} calls",
-                        kind=translating.NO_RELAX_FORM,
-                    )
+                    raise UnsupportedError(self.endless(frame, node, callee))
                 values = dict(zip((*graph.params, *graph.captured), (*args, *captured), strict=True))
                 if itself:
                     values[itself] = callee
@@ -495,6 +496,25 @@ class _Export:
                     f"node {node.name!r} calls a function that only the running program knows; not built yet",
                     kind=translating.NO_RELAX_FORM,
                 )
+
+    def endless(self, frame: _Frame, node: MSCJoint, callee: Closure) -> Diagnostic:
+        """Return the mistake of a recursion that does not end, with what decides whether it
+        does.
+        """
+        found = mistake(translating.UNKNOWN_LENGTH, node=node.name, function=callee.name, limit=_DEEPEST)
+        if frame.choice is None:
+            return found
+        name, condition = frame.choice
+        inputs = inputs_of(condition, self.builder.lookup_binding, self.inputs)
+        names = ", ".join(f"%{one}" for one in inputs)
+        return replace(
+            found,
+            where=self.problems.place(name),
+            label=f"{name!r} decides whether it goes on" + (f", by what is given for {names}" if inputs else ""),
+            help=f"say beforehand what is known of {names}: values as params (--params), extents as dims (--dims)"
+            if inputs
+            else "",
+        )
 
     def call_lifted(self, frame: _Frame, node: MSCJoint, callee: Lifted, args: Sequence[Value]) -> Value:
         given = tuple(self.as_relax(node, arg) for arg in args)
@@ -557,6 +577,8 @@ class _Export:
         arms: list[SeqExpr] = []
         for inner in bodies:
             inner.region, inner.arm = object(), True
+            if frame.unrolled:
+                inner.choice = frame.choice or (node.operands[0], condition)
             self.builder.begin_sequence()
             yield self.nodes(inner)
             no_value = inner.failure or is_known(inner.result)
@@ -586,7 +608,7 @@ class _Export:
 
     def joined(self, node: MSCJoint, condition: RelaxExpr, arms: Sequence[SeqExpr], results: Pair) -> Value:
         """Emit a branch whose arms give values that are known beforehand, of one form."""
-        pairs = differing(results, f"node {node.name!r}")
+        pairs = differing(results, node.name)
         then, otherwise = (SeqExpr(arm.blocks, Tuple(tuple(pair[at] for pair in pairs))) for at, arm in enumerate(arms))
         value = self.builder.emit(If(condition, then, otherwise))
         return merged(

@@ -35,12 +35,15 @@ class Problems:
             if placed not in self.found:
                 self.found.append(placed)
 
-    def stand_in(self, node: MSCJoint) -> Var:
-        """Return a variable for a refused node, of its type as far as tensors tell it."""
+    def stand_in(self, node: MSCJoint, known: bool = True) -> Var:
+        """Return a variable for a refused node, of its type as far as tensors tell it.
+
+        Where they may not tell all of it (``known``), nothing is said of what is made of it.
+        """
         fields = [_info(tensor) for tensor in node.outputs]
         info = fields[0] if len(fields) == 1 else TupleStructInfo(tuple(fields)) if fields else ObjectStructInfo()
         made = Var(node.name, info)
-        if not fields or ObjectStructInfo() in fields:
+        if not known or not fields or ObjectStructInfo() in fields:
             self.unknown.add(made)
         return made
 

@@ -191,3 +191,51 @@ def test_the_map_of_such_a_program_names_what_is_there() -> None:
     assert len(places) == 1
     match = [number for number, node in enumerate(traced.map.relay) if node.kind == "If"]
     assert any(place.name == "_" for number in match for place in traced.map.places(number))
+
+
+def test_what_decides_the_length_of_a_list_is_named_with_its_inputs(via: translator.Via) -> None:
+    text = (
+        HEAD
+        + """def @split(%v: Tensor[(?), float32], %i: int32, %n: int32) -> List[float32] {
+  if (equal(%i, %n)) { Nil } else { Cons(take(%v, %i), @split(%v, add(%i, 1), %n)) }
+}
+def @main(%unused: float32, %data: Tensor[(?), float32], %count: int32) {
+"""
+    )
+    for length, name in (('take(shape_of(%data, dtype="int32"), 0)', "data"), ("add(%count, 1)", "count")):
+        with pytest.raises(UnsupportedError) as caught:
+            translator.translate(relay_ir.parse(text + f"  @split(%data, 0, {length})\n}}\n"), via)
+        (found,) = caught.value.diagnostics
+        assert found.kind is not None
+        assert found.kind.code == "R2R-0730"
+        assert found.where is not None
+        assert (found.where.line, found.where.column) == (4, 7)
+        assert found.label.endswith(f"by what is given for %{name}")
+        assert f"say beforehand what is known of %{name}:" in found.help
+
+
+def test_arms_of_different_forms_are_named_once(via: translator.Via) -> None:
+    """What is made of the value is not told as well."""
+    text = (
+        HEAD
+        + """def @main(%c: bool, %x: float32, %y: float32) {
+  let %a = (%x, ref(%x));
+  let %b = (%y, ref(%y));
+  let %either = fn (%p: (float32, ref(float32)), %q: (float32, ref(float32))) {
+    let %r = if (%c) { %p } else { %q };
+    (%r.0, %r.1)
+  };
+  let %r = %either(%a, %b);
+  (%r.0, ref_read(%r.1))
+}
+"""
+    )
+    with pytest.raises(UnsupportedError) as caught:
+        translator.translate(relay_ir.parse(text), via)
+    (found,) = caught.value.diagnostics
+    assert found.kind is not None
+    assert found.kind.code == "R2R-0731"
+    assert found.where is not None
+    assert found.where.line == 7
+    assert "a branch gives a reference" in found.title
+    assert "let the arms use the value" in found.help

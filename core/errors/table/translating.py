@@ -127,3 +127,72 @@ NOT_SAID = ErrorKind(
     template="TVMScript cannot say {what}",
     exit=ExitCode.UNSUPPORTED,
 )
+UNKNOWN_LENGTH = ErrorKind(
+    "R2R-0730",
+    "how often a function calls itself is known only when the program runs",
+    """A function that takes or gives lists, functions or references is unrolled, so the program has to
+    say how often it calls itself. What decides that is under the caret. Where it follows from inputs,
+    these are named: their values can be bound as parameters, their extents given, before the program
+    is translated.""",
+    """
+    from relay2relax import relay_ir, translator
+
+    mod = relay_ir.parse('''#[version = "0.0.5"]
+    type List[A] { Cons(A, List[A]), Nil, }
+    def @zeros(%n: int32) -> List[float32] {
+      if (equal(%n, 0)) { Nil } else { Cons(0f, @zeros(subtract(%n, 1))) }
+    }
+    def @main(%length: int32) { @zeros(%length) }
+    ''')
+    translator.via_graph(mod)
+    """,
+    """
+    import numpy as np
+    from relay2relax import relay_ir, translator
+
+    mod = relay_ir.parse('''#[version = "0.0.5"]
+    type List[A] { Cons(A, List[A]), Nil, }
+    def @zeros(%n: int32) -> List[float32] {
+      if (equal(%n, 0)) { Nil } else { Cons(0f, @zeros(subtract(%n, 1))) }
+    }
+    def @main(%length: int32) { @zeros(%length) }
+    ''')
+    translator.via_graph(mod, params={"length": np.array(3, "int32")})
+    """,
+    template="node {node!r}: {function} calls itself with values, or gives some, that Relax does not have; unrolled, "
+    "it does not end within {limit} calls",
+    exit=ExitCode.UNSUPPORTED,
+)
+UNLIKE_ARMS = ErrorKind(
+    "R2R-0731",
+    "the arms of a branch give values of different forms",
+    """Relax has neither data types, nor references, nor functions as data. A branch can give them where
+    both arms give the same constructors around tensors. Else only the running program knows what it
+    is that the branch gives.""",
+    """
+    from relay2relax import relay_ir, translator
+
+    mod = relay_ir.parse('''#[version = "0.0.5"]
+    def @main(%c: bool, %x: float32) {
+      let %f = if (%c) { fn (%a: float32) { exp(%a) } } else { fn (%a: float32) { negative(%a) } };
+      %f(%x)
+    }
+    ''')
+    translator.via_graph(mod)
+    """,
+    """
+    from relay2relax import relay_ir, translator
+
+    mod = relay_ir.parse('''#[version = "0.0.5"]
+    def @main(%c: bool, %x: float32) {
+      if (%c) { exp(%x) } else { negative(%x) }
+    }
+    ''')
+    translator.via_graph(mod)
+    """,
+    template="node {node!r}: a branch gives {given}; Relax has no such values, and which branch is taken only the "
+    "running program knows",
+    help="let the arms use the value instead of giving it: what takes it apart, calls it or reads it goes into both "
+    "arms, and tensors come out",
+    exit=ExitCode.UNSUPPORTED,
+)
