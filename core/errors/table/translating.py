@@ -192,7 +192,6 @@ UNLIKE_ARMS = ErrorKind(
     """,
     template="node {node!r}: a branch gives {given}; Relax has no such values, and which branch is taken only the "
     "running program knows",
-    help="let the arms use the value instead of giving it: what takes it apart, calls it or reads it goes into both "
-    "arms, and tensors come out",
+    help="move what uses the value into both arms, so that tensors come out",
     exit=ExitCode.UNSUPPORTED,
 )
