@@ -238,4 +238,4 @@ def test_arms_of_different_forms_are_named_once(via: translator.Via) -> None:
     assert found.where is not None
     assert found.where.line == 7
     assert "a branch gives a reference" in found.title
-    assert "let the arms use the value" in found.help
+    assert "move what uses the value into both arms" in found.help
