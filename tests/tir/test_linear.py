@@ -10,6 +10,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from relay2relax.tir.arith.algebra import Algebra
+from relay2relax.tir.arith.linear import Search
 from relay2relax.tir.arith.simplify import limits, prove, simplify
 from relay2relax.tir.ir.expr import (
     Binary,
@@ -165,3 +167,13 @@ def test_extremes_in_lowest_terms() -> None:
     assert simplify(maximum(X + 2, Y + 3)) == simplify(maximum(X, Y + 1) + 2)
     assert simplify(minimum(X * 4, Y * 6)) == simplify(minimum(X * 2, Y * 3) * 2)
     assert simplify(maximum(maximum(X, Y) * 2 + 4, Z * 2)) == simplify(maximum(maximum(X + 2, Y + 2), Z) * 2)
+
+
+@pytest.mark.parametrize("count", [3, 60])
+def test_a_sum_of_any_length_contradicts_its_opposite(count: int) -> None:
+    whole: PrimExpr = LOOP
+    for place in range(count):
+        whole = whole - Var(f"n{place}", "int32")
+    search = Search(Algebra({}))
+    assert search.contradictory([(binary("<", whole, 0), True), (binary(">=", whole, 0), True)])
+    assert not search.contradictory([(binary("<", whole, 0), True), (binary(">=", whole, -1), True)])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import pytest
 
-from relay2relax import relax_ir
+from relay2relax import relax_ir, relay_ir, translator
 from relay2relax.tir.analysis.relations import extent_relations
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.ir.expr import PrimExpr, Var
@@ -110,3 +110,14 @@ def test_a_place_that_data_decide_needs_something_to_read() -> None:
     for n, k in itertools.product(range(3), repeat=2):
         values = named(func, {"n": n, "m": 1, "k": k})
         assert all(integer(one.condition, values) for one in texts) == (n == 0 or k > 0)
+
+
+@pytest.mark.parametrize("count", [2, 40])
+def test_a_join_of_many_open_tensors_needs_nothing(count: int) -> None:
+    # The extent of the result is the sum of the extents, however many there are.
+    fields = [f"%x{place}" for place in range(count)]
+    params = ", ".join(f"{one}: Tensor[(?, 4), float32]" for one in fields)
+    text = f'#[version = "0.0.5"] def @main({params}) {{ concatenate(({", ".join(fields)})) }}'
+    lowered = translator.lower_to_tir(relay_ir.infer_type(relay_ir.parse(text)))
+    (joined,) = [one for one in lowered.functions.values() if isinstance(one, PrimFunc)]
+    assert extent_relations(joined) == ()

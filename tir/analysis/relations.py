@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 
 from relay2relax.core import dtype as dt
 from relay2relax.tir.analysis.reach import Ends, Reach
-from relay2relax.tir.arith.algebra import Algebra, Limit
+from relay2relax.tir.arith.algebra import Limit
 from relay2relax.tir.arith.evaluate import is_computed
-from relay2relax.tir.arith.linear import Claim, Search
+from relay2relax.tir.arith.linear import Claim
 from relay2relax.tir.arith.numbers import is_inside_by_numbers
-from relay2relax.tir.arith.simplify import prove, simplify
+from relay2relax.tir.arith.questions import Questions
 from relay2relax.tir.ir.expr import (
     Binary,
     BinaryOp,
@@ -129,6 +129,8 @@ class _Relations:
     perhaps: int = 0
     relations: dict[PrimExpr, Relation] = field(default_factory=dict)
     seen: set[tuple[object, ...]] = field(default_factory=set)
+    # Questions under the bounds of this place, None where these have changed.
+    asked: Questions | None = None
 
     def walk(self) -> None:
         """Look at all of the function."""
@@ -145,6 +147,12 @@ class _Relations:
             if first is None or first not in self.settled:
                 self.owner = "" if first is None else self.owners[first]
                 self.stmt(part)
+
+    @property
+    def questions(self) -> Questions:
+        if self.asked is None:
+            self.asked = Questions(self.bounds)
+        return self.asked
 
     # Statements.
 
@@ -207,13 +215,14 @@ class _Relations:
     @contextmanager
     def loop(self, var: Var, extent: PrimExpr) -> Iterator[None]:
         """Let ``var`` count to ``extent`` within."""
-        last = simplify(binary("-", extent, 1), self.bounds)
+        last = self.questions.simplify(binary("-", extent, 1))
         high = Reach(self.fixed, self.domains, self.bounds).of(last)[1]
         self.domains[var] = (IntImm(0, var.dtype), high)
         self.bounds[var] = (0, last)
         if not isinstance(last, IntImm) and self.is_of_data(last):
             self.uncertain.add(var)
             self.bounds[var] = (0, None)
+        self.asked = None
         self.counts.append(extent)
         yield
         self.counts.pop()
@@ -293,7 +302,9 @@ class _Relations:
             return
         self.seen.add(key)
         for one, claims in _choices(place, _MOST_CHOICES):
-            if isinstance(one, Var) and self.bounds.get(one, (None, None))[1] == simplify(binary("-", extent, 1)):
+            if isinstance(one, Var) and self.bounds.get(one, (None, None))[1] == self.questions.simplify(
+                binary("-", extent, 1)
+            ):
                 continue
             self.claims += claims
             if self.is_of_data(one):
@@ -303,28 +314,29 @@ class _Relations:
                     self.need(binary(">", extent, 0), buffer.name, dimension, IntImm(0, extent.dtype))
                 del self.claims[len(self.claims) - len(claims) :]
                 continue
-            ends = self.ends(one)
-            if not self.holds(binary("<", one, extent)) and ends[1] is not None:
-                self.need(binary("<", ends[1], extent), buffer.name, dimension, ends[1])
-            if not self.holds(binary(">=", one, 0)) and ends[0] is not None:
-                self.need(binary(">=", ends[0], 0), buffer.name, dimension, ends[0])
+            below, natural = self.holds(binary("<", one, extent)), self.holds(binary(">=", one, 0))
+            low, high = (None, None) if below and natural else self.ends(one)
+            if not below and high is not None:
+                self.need(binary("<", high, extent), buffer.name, dimension, high)
+            if not natural and low is not None:
+                self.need(binary(">=", low, 0), buffer.name, dimension, low)
             del self.claims[len(self.claims) - len(claims) :]
 
     def ends(self, index: PrimExpr) -> Ends:
         """Return how far ``index`` goes where the conditions around hold."""
         reach = Reach(self.fixed, self.domains, self.bounds)
         # What cancels out is gone from the simpler form; sometimes only the other one has ends.
-        low, high = reach.of(simplify(index, self.bounds))
+        low, high = reach.of(self.questions.simplify(index))
         first, last = reach.of(index)
         low, high = first if low is None else low, last if high is None else high
         loops = self.loops_of(index)
         for condition, holds in self.claims:
             for gap in _gaps(condition, holds, index.dtype):
                 # Of a gap that is not negative, index - gap <= index <= index + gap.
-                above = simplify(binary("+", index, gap), self.bounds)
+                above = self.questions.simplify(binary("+", index, gap))
                 if not loops <= self.loops_of(above) and (last := reach.of(above)[1]) is not None:
                     high = last if high is None else binary("min", high, last)
-                below = simplify(binary("-", index, gap), self.bounds)
+                below = self.questions.simplify(binary("-", index, gap))
                 if not loops <= self.loops_of(below) and (first := reach.of(below)[0]) is not None:
                     low = first if low is None else binary("max", low, first)
         return low, high
@@ -347,16 +359,16 @@ class _Relations:
         """Whether ``condition`` is proved here, for whatever the extents are."""
         if isinstance(condition, IntImm):
             return bool(condition.value)
-        if prove(condition, self.bounds):
+        if self.questions.prove(condition):
             return True
         ran = [(binary(">", count, 0), True) for count in self.counts if not isinstance(count, IntImm)]
-        return Search(Algebra(self.bounds)).contradictory([*self.claims, *ran, (condition, False)])
+        return self.questions.contradictory([*self.claims, *ran, (condition, False)])
 
     def need(self, condition: PrimExpr, buffer: str, dimension: int, reach: PrimExpr, always: bool = False) -> None:
         """Add a relation: ``condition`` where the place is reached at all."""
         if not is_computed(condition, self.fixed) or self.holds(condition):
             return
-        parts = [simplify(condition, self.bounds)]
+        parts = [self.questions.simplify(condition)]
         if not always:
             excuses = [binary("<=", count, 0) for count in self.counts]
             excuses += [one if not holds else _negated(one) for one, holds in self.claims]

@@ -8,6 +8,7 @@ they are, which is sound.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple, TypeAlias, Union
@@ -111,6 +112,12 @@ class Algebra:
         self.limits: dict[tuple[frozenset[tuple[Term, int]], int, int], int | None] = {}
         self.atoms: dict[int, tuple[PrimExpr, Interval]] = {}
         self.operands: dict[int, tuple[PrimExpr, _Cases]] = {}
+
+    def again(self) -> Algebra:
+        """Return an algebra for another question, which knows the sums that this one found."""
+        other = Algebra(self.bounds)
+        other.sums, other.residues = self.sums, self.residues
+        return other
 
     @property
     def usual(self) -> Algebra:
@@ -582,14 +589,15 @@ class Algebra:
         """
         if depth >= _DEEPEST_CASES:
             return None
-        for atom in dict.fromkeys(atom for term in terms for atom in term):
+        shared = Counter(atom for term in terms for atom in dict.fromkeys(term))
+        for atom, count in shared.items():
+            if count < 2:
+                continue
             inner: Sum = {}
             for term, count in terms.items():
                 left = without(term, (atom,))
                 if left is not None:
                     inner[left] = count
-            if len(inner) < 2:
-                continue
             rest = {t: c for t, c in terms.items() if atom not in t}
             beside = self.interval(rest)[side]
             if beside is None or not self.spend(len(terms)):

@@ -189,9 +189,9 @@ class Search:
         pending = [fact]
         while pending:
             one = self.plain(state, pending.pop())
+            state.facts.append(one)
             if len(one) > _LONGEST_SUM:
                 continue
-            state.facts.append(one)
             for term in one:
                 for atom in term:
                     if atom not in state.known:
@@ -332,6 +332,8 @@ class Search:
         for fact in (*facts, *self.products(facts)):
             if _contradicts(rows, fact):
                 return True
+        # A long sum is seen against its opposite alone: a join of many tensors asks no more.
+        rows = {row: c for row, c in rows.items() if len(row) <= _LONGEST_SUM}
         while rows:
             chosen = _next(rows)
             upper = [(dict(row), c) for row, c in rows.items() if dict(row).get(chosen, 0) < 0]
