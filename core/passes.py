@@ -70,6 +70,7 @@ CONFIGS: Mapping[str, type] = {
     "relax.FuseOps.max_depth": int,
     "relay.FuseOps.link_params": bool,
     "relay.FuseOps.max_depth": int,
+    "relay.ToMixedPrecision.keep_orig_output_dtype": bool,
 }
 
 _contexts: ContextVar[tuple[PassContext, ...]] = ContextVar("_contexts", default=())

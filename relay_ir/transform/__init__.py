@@ -42,7 +42,6 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "inline": ["InlineLocalFunctions"],
         "inline_globals": ["Inline"],
         "lambda_lift": ["LambdaLift"],
-        "let_forms": ["ToANormalForm", "ToBasicBlockNormalForm"],
         "layout.alter_op_layout": ["AlterOpLayout"],
         "layout.convert_layout": ["ConvertLayout", "LayoutConfig"],
         "layout.legalize": ["Legalize"],
@@ -53,12 +52,16 @@ __getattr__, __dir__, _ = lazy_loader.attach(
             "register_legalize",
             "register_op_attr",
         ],
+        "let_forms": ["ToANormalForm", "ToBasicBlockNormalForm"],
         "partition.annotate_target": ["AnnotateTarget"],
         "partition.merge_compiler_regions": ["MergeCompilerRegions"],
         "partition.merge_composite": ["MergeComposite"],
         "partition.partition_graph": ["PartitionGraph"],
         "plan_devices": ["PlanDevices"],
         "post_dfs_spans": ["CapturePostDfsIndexInSpans"],
+        "precision.conversions": ["register_mixed_precision_conversion"],
+        "precision.mixed_precision": ["ToMixedPrecision"],
+        "precision.recast": ["Recast", "recast"],
         "quantize.affine": ["TensorAffineType", "TupleAffineType"],
         "quantize.fake_quantization": ["FakeQuantizationToInteger"],
         "quantize.fake_quantized_ops": [
@@ -116,6 +119,9 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.partition.partition_graph import PartitionGraph
     from relay2relax.relay_ir.transform.plan_devices import PlanDevices
     from relay2relax.relay_ir.transform.post_dfs_spans import CapturePostDfsIndexInSpans
+    from relay2relax.relay_ir.transform.precision.conversions import register_mixed_precision_conversion
+    from relay2relax.relay_ir.transform.precision.mixed_precision import ToMixedPrecision
+    from relay2relax.relay_ir.transform.precision.recast import Recast, recast
     from relay2relax.relay_ir.transform.quantize.affine import TensorAffineType, TupleAffineType
     from relay2relax.relay_ir.transform.quantize.fake_quantization import FakeQuantizationToInteger
     from relay2relax.relay_ir.transform.quantize.fake_quantized_ops import (
@@ -183,6 +189,7 @@ __all__ = [
     "PassPrintingInstrument",
     "PassTimingInstrument",
     "PlanDevices",
+    "Recast",
     "RemoveUnusedFunctions",
     "Sequential",
     "SimplifyExpr",
@@ -195,13 +202,16 @@ __all__ = [
     "ToANormalForm",
     "ToBasicBlockNormalForm",
     "ToGraphNormalForm",
+    "ToMixedPrecision",
     "TupleAffineType",
     "function_pass",
     "module_pass",
+    "recast",
     "register_alter_op_layout",
     "register_convert_op_layout",
     "register_fake_quantization_to_integer",
     "register_legalize",
+    "register_mixed_precision_conversion",
     "register_op_attr",
     "register_optional_fake_quantization_to_integer",
 ]

@@ -9,8 +9,9 @@ from typing import Any, Optional, TypeAlias
 from relay2relax.ops.registry.types import Type
 from relay2relax.relay_ir.ir.expr import Expr
 
-# (attributes, arguments, types of the arguments …) -> the call that takes the place, or None
-Function: TypeAlias = Callable[..., Optional[Expr]]
+# (attributes, arguments, types of the arguments …) -> the call that takes the place, or None;
+# other keys have functions of other kinds.
+Function: TypeAlias = Callable[..., Any]
 # (attributes, arguments, types of the arguments, layouts asked for) -> the call
 Convert: TypeAlias = Callable[[Any, Sequence[Expr], Sequence[Type], Sequence[str]], Optional[Expr]]
 

@@ -1,0 +1,1 @@
+"""Passes that change the dtypes in which operators compute."""
