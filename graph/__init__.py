@@ -24,6 +24,10 @@ _exports = {
     "formats.json.reader": ["from_json"],
     "formats.json.writer": ["to_json"],
     "model": ["GraphError", "MSCGraph", "MSCJoint", "MSCPrim", "MSCTensor"],
+    "queries.costs": ["NodeCost", "costs"],
+    "queries.memory": ["Alive", "memory", "peak"],
+    "queries.reach": ["ancestors", "between", "cut_points", "descendants", "levels", "networkx", "paths"],
+    "records": ["learned_inputs"],
     "relax.exporter": ["to_relax"],
     "relax.importer": ["from_relax"],
     "relay.exporter": ["to_relay"],
@@ -45,23 +49,48 @@ if TYPE_CHECKING:
     from relay2relax.graph.patterns.fuse import fuse
     from relay2relax.graph.patterns.msc import msc_patterns
     from relay2relax.graph.patterns.pattern import FusionPattern
+    from relay2relax.graph.queries.costs import NodeCost, costs
+    from relay2relax.graph.queries.memory import Alive, memory, peak
+    from relay2relax.graph.queries.reach import (
+        ancestors,
+        between,
+        cut_points,
+        descendants,
+        levels,
+        networkx,
+        paths,
+    )
+    from relay2relax.graph.records import learned_inputs
     from relay2relax.graph.relax.exporter import to_relax
     from relay2relax.graph.relax.importer import from_relax
     from relay2relax.graph.relay.exporter import to_relay
     from relay2relax.graph.relay.importer import from_relay
 
 __all__ = [
+    "Alive",
     "FusionPattern",
     "GraphError",
     "MSCGraph",
     "MSCJoint",
     "MSCPrim",
     "MSCTensor",
+    "NodeCost",
+    "ancestors",
+    "between",
+    "costs",
+    "cut_points",
+    "descendants",
     "from_json",
     "from_relax",
     "from_relay",
     "fuse",
+    "learned_inputs",
+    "levels",
+    "memory",
     "msc_patterns",
+    "networkx",
+    "paths",
+    "peak",
     "register_pattern",
     "to_dot",
     "to_json",

@@ -1,16 +1,15 @@
 """What a model consists of, and what it costs: operators, parameters, arithmetic, memory.
 
-Arithmetic is counted in the loops of the PrimFuncs that the operators become, one per operator,
-before anything is fused. So it is a property of the model and not of a backend.
+Arithmetic is that of the graph's nodes (``graph.costs``), before anything is fused. So it is a
+property of the model and not of a backend.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Literal
 
 from relay2relax import graph, relax_ir, relay_ir
 from relay2relax.core.amounts import counted
@@ -19,19 +18,12 @@ from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.graph import MSCGraph
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import MSCTensor
+from relay2relax.graph.queries.costs import NodeCost, costs_of_parts
+from relay2relax.graph.queries.memory import memory, peak
 from relay2relax.graph.relax.partitions import mark_of
-from relay2relax.ops.registry.record import OpDef
-from relay2relax.relax_ir.analysis.calls import argument_info, extents_of_call
-from relay2relax.relax_ir.ir import symbols
-from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
-from relay2relax.relax_ir.ir.visit import all_sequences, bindings, operands
-from relay2relax.relax_ir.transform import LegalizeOps
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.io.roles import learned_parameters
-from relay2relax.tir.cost import Arithmetic, arithmetic
-from relay2relax.tir.extent import Extent, as_prim, canonical
-from relay2relax.tir.ir.expr import binary
-from relay2relax.tir.ir.stmt import PrimFunc
+from relay2relax.tir.extent import Extent, add
 from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
 from relay2relax.translator.partitions import partitions
 from relay2relax.translator.pipeline import Dims, translate
@@ -59,14 +51,10 @@ class Cost:
         """Return the cost of both."""
         return Cost(
             self.calls + other.calls,
-            _sum([self.multiply_adds, other.multiply_adds]),
-            _sum([self.operations, other.operations]),
-            _sum([self.bytes, other.bytes]),
+            add(self.multiply_adds, other.multiply_adds),
+            add(self.operations, other.operations),
+            add(self.bytes, other.bytes),
         )
-
-
-# Calls of functions that are not in the program.
-_ELSEWHERE = (NodeKind.CALL_DPS_PACKED, NodeKind.CALL_PACKED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,24 +130,24 @@ def summarize(
         main = mod["main"]
         assert isinstance(main, relax_ir.Function)
         learned = {p.name for p in main.params[main.num_input :]} | given
-        described = _described(graph.from_relax(mod), learned)
+        found, weights = graph.from_relax(mod)
+        described = _described(found, weights, learned)
         marked = {one.name: one.compiler for one in partitions(mod) if one.compiler}
         described = replace(described, partitions=marked)
-        own = {func for func in mod.functions.values() if isinstance(func, PrimFunc)}
-        return _with_costs(described, mod, lambda: LegalizeOps()(mod), _relax_names(mod), own)
+        return _with_costs(described, found, mod)
     typed = typed_module(mod)
     learned = {param.name for param in learned_parameters(typed["main"])} | given
-    described = _described(graph.from_relay(typed, dims=dims), learned)
+    found, weights = graph.from_relay(typed, dims=dims)
+    described = _described(found, weights, learned)
     try:
         relax = translate(typed, dims=dims)
     except Relay2RelaxError as error:
         return replace(described, not_counted=error.diagnostics[0].title)
-    return _with_costs(described, relax, lambda: translate(typed, "tir", dims=dims))
+    return _with_costs(described, found, relax)
 
 
-def _described(made: tuple[MSCGraph, Mapping[str, Array]], learned: Collection[str]) -> Summary:
+def _described(found: MSCGraph, weights: Mapping[str, Array], learned: Collection[str]) -> Summary:
     """Return what a graph and its weights show; ``learned`` are parameters that are no inputs."""
-    found, weights = made
     nodes = [node for part in found.subgraphs() for node in part.nodes]
     operators = Counter(node.optype for node in nodes if node.op or node.kind in _CALLS)
     given = [(found.find_node(name).attrs.hint, found.find_node(name).outputs) for name in found.params]
@@ -199,138 +187,44 @@ def _held(tensors: Iterable[tuple[str, Sequence[int]]]) -> dict[str, Held]:
     return found
 
 
-def _with_costs(
-    summary: Summary,
-    relax: relax_ir.IRModule,
-    lower: Callable[[], relax_ir.IRModule],
-    names: Mapping[str, str] | None = None,
-    own: Collection[PrimFunc] = (),
-) -> Summary:
-    """Return ``summary`` with what the lowered program costs, and what ``relax`` has TensorIR
+def _with_costs(summary: Summary, found: MSCGraph, relax: relax_ir.IRModule) -> Summary:
+    """Return ``summary`` with what the nodes of its graph cost, and what ``relax`` has TensorIR
     for.
 
-    ``names`` are what the summary calls operators; ``own`` PrimFuncs were there before lowering.
+    What several calls of one function do counts once.
     """
-    said = replace(summary, as_tensorir=calls_as_tensorir(relax))
-    elsewhere = sum(summary.operators.get(kind.value, Cost()).calls for kind in _ELSEWHERE)
-    if elsewhere:
-        return replace(said, not_counted=f"{counted(elsewhere, 'call')} of functions that only a library has")
-    try:
-        lowered = lower()
-    except Relay2RelaxError as error:
-        return replace(said, not_counted=error.diagnostics[0].title)
-    costs = _costs(lowered, names or {}, own)
-    operators = {name: replace(costs.get(name, Cost()), calls=one.calls) for name, one in summary.operators.items()}
-    total = Cost()
-    for one in costs.values():
-        total = total.plus(one)
-    return replace(
-        said, operators=operators, total=replace(total, calls=summary.total.calls), peak_bytes=_peak_bytes(lowered)
-    )
-
-
-def _costs(mod: relax_ir.IRModule, names: Mapping[str, str], own: Collection[PrimFunc]) -> dict[str, Cost]:
-    """Return what the calls of PrimFuncs cost, by the names of the operators that they are:
-    ``names`` where these have others, the word for such calls where the PrimFunc is in ``own``.
-
-    What several branches or calls of one function do counts once.
-    """
-    known: dict[PrimFunc, Arithmetic] = {}
-    found: dict[str, Cost] = {}
-    roots = [func.body for func in mod.functions.values() if isinstance(func, relax_ir.Function)]
-    for seq in all_sequences(roots):
-        for binding in bindings(seq):
-            call = binding.value
-            func = mod.functions.get(call.func) if isinstance(call, relax_ir.CallTIR) else None
-            if not isinstance(call, relax_ir.CallTIR) or not isinstance(func, PrimFunc):
+    by_name: dict[str, Cost] = {}
+    unknown: list[str] = []
+    for part, known in costs_of_parts(found).items():
+        for node in part.nodes:
+            cost = known[node.name]
+            if not node.op and node.kind not in _CALLS:
                 continue
-            if func not in known:
-                known[func] = arithmetic(func)
-            infos = [*map(argument_info, call.args), *call.out]
-            values = extents_of_call(func, call)
-            cost = Cost(
-                1,
-                symbols.substitute_extent(known[func].multiply_adds, values),
-                symbols.substitute_extent(known[func].operations, values),
-                _sum(map(_bytes, infos)),
-            )
-            operator = str(func.attrs.get("op_name", func.name))
-            name = NodeKind.CALL_TIR.value if func in own else names.get(operator, operator)
-            found[name] = found.get(name, Cost()).plus(cost)
-    return found
+            if cost is None:
+                unknown.append(node.optype)
+            else:
+                by_name[node.optype] = by_name.get(node.optype, Cost()).plus(_called(cost))
+    said = replace(summary, as_tensorir=calls_as_tensorir(relax))
+    if unknown:
+        kinds = ", ".join(dict.fromkeys(unknown))
+        return replace(said, not_counted=f"{counted(len(unknown), 'call')} of what has no tensor program: {kinds}")
+    operators = {name: by_name.get(name, Cost(cost.calls)) for name, cost in summary.operators.items()}
+    total = Cost()
+    for one in operators.values():
+        total = total.plus(one)
+    return replace(said, operators=operators, total=total, peak_bytes=_peak_bytes(found))
 
 
-def _relax_names(mod: relax_ir.IRModule) -> dict[str, str]:
-    """Return what the operators that a Relax module calls are called in its graph."""
-    roots = [func.body for func in mod.functions.values() if isinstance(func, relax_ir.Function)]
-    values = [binding.value for seq in all_sequences(roots) for binding in bindings(seq)]
-    ops = {value.op for value in values if isinstance(value, relax_ir.Call) and isinstance(value.op, OpDef)}
-    return {op.name: op.relax_name for op in ops}
+def _called(cost: NodeCost) -> Cost:
+    return Cost(1, cost.multiply_adds, cost.operations, cost.bytes)
 
 
-def _bytes(info: StructInfo) -> Extent:
-    """Return how many bytes a value takes; 0 where that is not known."""
-    match info:
-        case TensorStructInfo(shape, dtype) if shape is not None and dtype:
-            size: Extent = (bits(dtype) + 7) // 8
-            for extent in shape:
-                size = _on(size, "*", extent)
-            return size
-        case TupleStructInfo(fields):
-            return _sum(map(_bytes, fields))
-    return 0
-
-
-def _sum(parts: Iterable[Extent]) -> Extent:
-    total: Extent = 0
-    for part in parts:
-        total = _on(total, "+", part)
-    return total
-
-
-def _on(a: Extent, op: Literal["+", "*"], b: Extent) -> Extent:
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b if op == "+" else a * b
-    return canonical(binary(op, as_prim(a), as_prim(b)))
-
-
-def _peak_bytes(mod: relax_ir.IRModule) -> int | None:
-    """Return the bytes of tensors that are alive at once in ``main``: parameters and constants
-    always, others from where they are computed to where they are used last.
-    """
-    main = mod["main"]
-    assert isinstance(main, relax_ir.Function)
-    steps = [step for seq in all_sequences([main.body]) for step in bindings(seq)]
-    if any(isinstance(step.value, relax_ir.If) for step in steps):
+def _peak_bytes(found: MSCGraph) -> int | None:
+    """Return the bytes of tensors that are alive at once, None where branches or extents decide."""
+    open_ = any(prim.optype != "Int" for prim in found.prims)
+    if open_ or any(node.kind in _CONTROL for part in found.subgraphs() for node in part.nodes):
         return None
-    memory: dict[relax_ir.Expr, tuple[relax_ir.Expr, ...]] = {}  # in whose memory a value lies
-    last: dict[relax_ir.Expr, int] = {}
-    always: dict[relax_ir.Expr, Extent] = {param: _bytes(param.info) for param in main.params}
-    for number, step in enumerate(steps):
-        used = operands(step.value) or ((step.value,) if isinstance(step.value, relax_ir.Var) else ())
-        always.update((one, _bytes(argument_info(one))) for one in used if isinstance(one, relax_ir.Constant))
-        places = tuple(dict.fromkeys(place for one in used for place in memory.get(one, ())))
-        last.update(dict.fromkeys(places, number))
-        view = isinstance(step.value, (relax_ir.Tuple, relax_ir.TupleGetItem, relax_ir.Var))
-        memory[step.var] = places if view else (step.var,)
-        last[step.var] = number
-    last.update(dict.fromkeys(memory.get(main.body.body, ()), len(steps)))
-    ends: dict[int, list[relax_ir.Expr]] = {}
-    for place, number in last.items():
-        ends.setdefault(number, []).append(place)
-    sizes: dict[relax_ir.Expr, Extent] = {
-        step.var: _bytes(step.var.info) for step in steps if memory[step.var] == (step.var,)
-    }
-    fixed = {place: size for place, size in (sizes | always).items() if isinstance(size, int)}
-    if len(fixed) < len(sizes) + len(always):
-        return None
-    alive = peak = sum(fixed[one] for one in always)
-    for number, step in enumerate(steps):
-        if step.var in sizes:
-            alive += fixed[step.var]
-        peak = max(peak, alive)
-        alive -= sum(fixed[place] for place in ends.get(number, ()) if place in sizes)
-    return peak
+    return peak(memory(found)).bytes
 
 
 def _plain(cost: Cost) -> dict[str, int | str]:

@@ -10,9 +10,8 @@ from relay2relax.core.source import visible
 from relay2relax.graph.formats.attrs_text import attrs_text
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import ConstantAttrs, GetItemAttrs, MSCGraph, MSCJoint, MSCTensor, RelaxAttrs
-from relay2relax.ops.registry.table import relay_op
+from relay2relax.graph.records import learned_inputs
 from relay2relax.relax_ir.ir.expr import TupleGetItem
-from relay2relax.relay_ir.io.roles import LEARNED
 
 # Nodes are pale with dark text, and everything else is grey, so that a picture is readable on light
 # and on dark pages.
@@ -118,16 +117,11 @@ def _taken(graph: MSCGraph, parent: str, node: MSCJoint) -> str:
 
 def _folded(graph: MSCGraph) -> dict[str, str]:
     """Return what is said of each node that is a line in the boxes of its users."""
-    elsewhere = {graph.result}
-    for node in graph.nodes:
-        record = relay_op(node.op) if node.op else None
-        roles = record.inputs if record is not None and len(record.inputs) == len(node.operands) else ()
-        learned = {name for name, role in zip(node.operands, roles, strict=False) if role in LEARNED}
-        elsewhere.update(name for name in node.operands if name not in learned)
+    learned = learned_inputs(graph)
     found: dict[str, str] = {}
     for node in graph.nodes:
         constant = node.kind is NodeKind.CONSTANT and node.name != graph.result
-        if constant or (node.kind is NodeKind.INPUT and node.name not in elsewhere and graph.children(node.name)):
+        if constant or node.name in learned:
             types = ", ".join(_extents(tensor) for tensor in node.outputs)
             scalar = node.attrs.scalar if isinstance(node.attrs, ConstantAttrs) else None
             found[node.name] = f"{visible(node.name)}: {types}" + (f" = {scalar}" if scalar is not None else "")
