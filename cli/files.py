@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -58,10 +58,11 @@ def read_content(model: Path) -> bytes:
         raise FileError.unread(shown(model), error) from None
 
 
-def load_model(path: Path, dims: Dims | None = None) -> IRModule:
+def load_model(path: Path, dims: Dims | None = None, library: bool = False) -> IRModule:
     """Return the Relay module in ``path``, or of standard input, with its types inferred.
 
     Parameters of one name are told apart as in text. Numbers in ``dims`` are the extents of inputs.
+    A module without ``main`` is refused unless it may be a ``library``.
     """
     from relay2relax import relay_ir
     from relay2relax.relay_ir.inference.fixed_extents import fix_extents
@@ -69,13 +70,13 @@ def load_model(path: Path, dims: Dims | None = None) -> IRModule:
 
     _tell_of(path)
     with about(shown(path)):
-        mod = _relay_module(path)
-        mod = relay_ir.infer_type(names_apart(mod), declare_results=True)
+        mod = _relay_module(path, library)
+        mod = relay_ir.infer_type(names_apart(mod) if "main" in mod else mod, declare_results=True)
     return fix_extents(mod, dims)
 
 
-def _relay_module(path: Path) -> IRModule:
-    """Return the module in ``path``, which has a ``main``."""
+def _relay_module(path: Path, library: bool) -> IRModule:
+    """Return the module in ``path``, which has a ``main`` unless it may be a ``library``."""
     from relay2relax.relay_ir.io.loader import read_module
 
     if path.is_dir():
@@ -86,7 +87,7 @@ def _relay_module(path: Path) -> IRModule:
         title = f"{shown(path)!r} is a TVMScript of Relax; expected a Relay module"
         raise ParseError(Diagnostic(title, help=_TRANSLATED))
     mod = read_module(content, shown(path), recovering.get(), _attributes("meta["))
-    if "main" not in mod:
+    if "main" not in mod and not (library and mod.functions):
         there = ", ".join(f"@{var.name}" for var in list(mod.functions)[:8]) or "none"
         title = f"{shown(path)!r} has no function @main, where a model begins; its functions: {there}"
         raise Relay2RelaxError(
@@ -348,6 +349,11 @@ def arguments(
     if drawn:
         outcome.note(str(drawn))
     return made, drawn
+
+
+def inputs(mod: IRModule, weights: Container[str]) -> list[str]:
+    """Return which parameters of ``main`` are not ``weights``; none of a library."""
+    return [param.name for param in mod["main"].params if param.name not in weights] if "main" in mod else []
 
 
 def require_verified(values: object) -> None:

@@ -62,6 +62,9 @@ def check_well_formed(graph: MSCGraph) -> None:
     Raises GraphError where names do not fit together, an operand does not come before its user, or
     a node does not hold what its kind demands.
     """
+    for name in graph.entries:
+        if name not in graph.functions:
+            raise GraphError(f"{graph.name!r} has no function {name!r} that is called from outside")
     for free in (graph, *graph.functions.values()):
         if free.captured:
             raise GraphError(f"{free.name!r} captures {free.captured[0]!r}, and nothing is around it")

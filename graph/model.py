@@ -355,6 +355,8 @@ class MSCGraph:
     node whose value the function returns; ``outputs`` are its tensors. ``functions``    the other
     functions of the module, by name; they, the module's attributes and its type
                      definitions go with the graph of the entry function only.
+    ``entries``      those of ``functions`` that are called from outside as this one is: of a
+                     library, a module without ``main``.
     ``prim_funcs``   the module's tensor programs, by name, as ``functions``.
     ``weight_spans`` spans of weights, by weight name, where a node holds the weight.
     """
@@ -367,6 +369,7 @@ class MSCGraph:
     captured: tuple[str, ...] = ()
     signature: Signature = field(default_factory=Signature)
     functions: Mapping[str, MSCGraph] = field(default_factory=dict)
+    entries: tuple[str, ...] = ()
     module_attrs: Mapping[str, Any] = field(default_factory=dict)
     type_definitions: tuple[TypeData, ...] = ()
     weight_spans: Mapping[str, Span] = field(default_factory=dict)
@@ -574,8 +577,10 @@ class MSCGraph:
 
     def _is_like(self, other: MSCGraph) -> bool:
         """Whether all is the same but for graphs within."""
-        mine = (self.name, self.params, self.result, self.prims, self.captured, tuple(self.functions))
-        theirs = (other.name, other.params, other.result, other.prims, other.captured, tuple(other.functions))
+        mine = (self.name, self.params, self.result, self.prims, self.captured, tuple(self.functions), self.entries)
+        theirs = (
+            other.name, other.params, other.result, other.prims, other.captured, tuple(other.functions), other.entries
+        )  # fmt: skip
         if mine != theirs or len(self.nodes) != len(other.nodes):
             return False
         pairs = zip(self.nodes, other.nodes, strict=True)

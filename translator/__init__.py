@@ -17,8 +17,18 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "comparison": ["Trial", "available_backends", "compare"],
         "delivered": ["Script", "compare_script", "script_report", "trial_of", "values_for_relay", "within"],
         "partitions": ["Partition", "compilers", "partitions"],
-        "pipeline": ["Dims", "Translation", "Via", "lower_to_tir", "translate", "translation", "via_graph"],
-        "report": ["LeftOut", "Report"],
+        "pipeline": [
+            "Dims",
+            "Translation",
+            "Via",
+            "entry_functions",
+            "entry_of",
+            "lower_to_tir",
+            "translate",
+            "translation",
+            "via_graph",
+        ],
+        "report": ["LeftOut", "Report", "joined"],
         "standalone": ["script_arguments", "values_for_script"],
         "tracing.document": ["map_from_json", "map_to_json"],
         "tracing.model": ["Fate", "GraphNode", "Item", "Map", "Place", "PlaceKind", "RelayNode"],
@@ -40,8 +50,18 @@ if TYPE_CHECKING:
         within,
     )
     from relay2relax.translator.partitions import Partition, compilers, partitions
-    from relay2relax.translator.pipeline import Dims, Translation, Via, lower_to_tir, translate, translation, via_graph
-    from relay2relax.translator.report import LeftOut, Report
+    from relay2relax.translator.pipeline import (
+        Dims,
+        Translation,
+        Via,
+        entry_functions,
+        entry_of,
+        lower_to_tir,
+        translate,
+        translation,
+        via_graph,
+    )
+    from relay2relax.translator.report import LeftOut, Report, joined
     from relay2relax.translator.standalone import script_arguments, values_for_script
     from relay2relax.translator.tracing.document import map_from_json, map_to_json
     from relay2relax.translator.tracing.model import Fate, GraphNode, Item, Map, Place, PlaceKind, RelayNode
@@ -82,7 +102,10 @@ __all__ = [
     "compare_script",
     "compilers",
     "drawn_values",
+    "entry_functions",
+    "entry_of",
     "flatten",
+    "joined",
     "lower_to_tir",
     "make_arguments",
     "map_from_json",

@@ -31,7 +31,7 @@ from relay2relax.graph.relax.partitions import Partitions, check_partitions
 from relay2relax.graph.relax.problems import Problems
 from relay2relax.graph.relax.quantised import Quantised, check_quantised
 from relay2relax.graph.relax.trace import Trace
-from relay2relax.graph.relay.importer import Imported, from_relay_with_nodes
+from relay2relax.graph.relay.importer import Imported, check_library, from_relay_with_nodes
 from relay2relax.ops.registry.symbolic import Dims
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relay_ir.inference.fixed_extents import fix_extents
@@ -40,7 +40,17 @@ from relay2relax.relay_ir.transform import PartitionGraph
 from relay2relax.relay_ir.transform.qdq.model import InFloats
 from relay2relax.relay_ir.transform.qdq.rewrite import in_floats
 
-__all__ = ["Dims", "Translation", "Via", "lower_to_tir", "translate", "translation", "via_graph"]
+__all__ = [
+    "Dims",
+    "Translation",
+    "Via",
+    "entry_functions",
+    "entry_of",
+    "lower_to_tir",
+    "translate",
+    "translation",
+    "via_graph",
+]
 
 Via: TypeAlias = Literal["tir", "graph"]
 
@@ -81,6 +91,10 @@ def translate(
 ) -> relax_ir.IRModule:
     """Translate ``main`` of ``mod``, or a function alone, to calls of TensorIR or Relax operators.
 
+    A module of one function may call it otherwise. One without ``main`` is a library: each of its
+    functions becomes a function of the Relax module, called as it was. They take no ``params``,
+    ``weights``, ``dims`` or ``schedule``, which belong to one function.
+
     ``params`` are bound as constants by name. Every ``?`` of a parameter becomes a symbolic
     dimension; ``dims`` names, unifies or fixes them: ``{"data": ("batch", None, 224, 224)}``.
     Branches become Relax's ``if``, recursive functions functions of the Relax module. With
@@ -100,8 +114,9 @@ def translate(
     quanta (:class:`relay2relax.translator.Traced` says by how many).
 
     Raises UnsupportedError, listing all of it, for what Relax cannot express (values of data types,
-    references and functions that only the running program knows), and for an unknown ``via``,
-    ``schedule``, ``partitions`` or ``qnn``, and TypeInferenceError where ``mod`` is ill-typed.
+    references and functions that only the running program knows), for what a library cannot be
+    given, and for an unknown ``via``, ``schedule``, ``partitions`` or ``qnn``, and
+    TypeInferenceError where ``mod`` is ill-typed.
     """
     done = passage(
         mod, via, params=params, weights=weights, dims=dims, schedule=schedule, partitions=partitions, qnn=qnn
@@ -119,14 +134,15 @@ def translation(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Passage:
-    """What a translation meets: the module ``given``, its function ``entry``, the ``source`` with
-    types and partitions, what was ``found`` in it, and the ``module`` that it became.
+    """What a translation meets: the module ``given``, its function ``entry`` (None for all of a
+    library), the ``source`` with types and partitions, what was ``found`` in it, and the ``module``
+    that it became.
 
     ``quantised`` says what became of quantised operators, where they are to be floats.
     """
 
     given: relay_ir.IRModule
-    entry: str
+    entry: str | None
     source: relay_ir.IRModule
     found: Imported
     module: relax_ir.IRModule
@@ -158,14 +174,16 @@ def passage(
     check_quantised(qnn)
     if schedule is not None:
         partitions = "inline"
-    entry = _entry(given)
-    program = fix_extents(given, dims, entry) if dims else given
+    entry = entry_of(given)
+    if entry is None:
+        check_library(given, params, dims, weights, schedule)
+    program = fix_extents(given, dims, entry) if dims and entry else given
     if partitions == "keep":
         program = PartitionGraph()(program)
     quantised: Mapping[relay_ir.Expr, InFloats] = {}
     if qnn == "qdq":
         # How far results are off is told by the weights.
-        rewritten = in_floats(bind_params(program, params, entry) if params else program)
+        rewritten = in_floats(bind_params(program, params, entry) if params and entry else program)
         program, quantised = rewritten.module, rewritten.found
     found = from_relay_with_nodes(program, params, entry, dims)
     problems = Problems(found.place, program.source)
@@ -196,10 +214,24 @@ def via_graph(
     return translate(mod, "graph", params=params, weights=weights, dims=dims, schedule=schedule, qnn=qnn)
 
 
-def _entry(mod: relay_ir.IRModule) -> str:
-    """Return the name of the function to translate: ``main``, or the only one."""
+def entry_of(mod: relay_ir.IRModule) -> str | None:
+    """Return the name of the function to translate: ``main``, or the only one; None for a library,
+    of which all are.
+    """
     names = [var.name for var in mod.functions]
-    return names[0] if len(names) == 1 else "main"
+    if len(names) == 1:
+        return names[0]
+    return "main" if "main" in names else None
+
+
+def entry_functions(module: relax_ir.IRModule) -> dict[str, relax_ir.Function]:
+    """Return the functions of a Relax module that are called from outside, by name: ``main``, or
+    where there is none all that are not private.
+    """
+    public = {
+        var.name: one for var, one in module.functions.items() if isinstance(one, relax_ir.Function) and not one.private
+    }
+    return {"main": public["main"]} if "main" in public else public
 
 
 def _weights_last(program: relax_ir.IRModule, weights: Collection[str]) -> relax_ir.IRModule:

@@ -99,6 +99,19 @@ class Report:
         }
 
 
+def joined(reports: Sequence[Report]) -> Report:
+    """Return one report of several functions, with what was drawn for all of them."""
+    if len(reports) == 1:
+        return reports[0]
+    drawn = [one.drawn for one in reports if one.drawn is not None]
+    return Report(
+        tuple(row for one in reports for row in one.rows),
+        tuple(dict.fromkeys(note for one in reports for note in one.notes)),
+        Drawn(drawn[0].seed, tuple(value for one in drawn for value in one.values)) if drawn else None,
+        tuple(left for one in reports for left in one.left_out),
+    )
+
+
 @dataclass(slots=True)
 class Sheet:
     """What is expected, and the rows so far.

@@ -54,7 +54,7 @@ class Form:
         relax_ir.check_well_formed(made.module)
         if made.source is module:
             return made
-        return replace(made, graph=graph.from_relay(module, params, dims=dims)[0])
+        return replace(made, graph=graph.from_relay(module, params, translator.entry_of(module), dims)[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class Conversion:
     def read(self) -> tuple[relay_ir.IRModule, Bound]:
         """Return the module, and the params that fit it."""
         with screen.progress(f"reading {self.model.name}"):
-            module = files.load_model(self.model, self.extents)
+            module = files.load_model(self.model, self.extents, library=True)
             return module, files.load_params(self.params, module, self.allow_missing)
 
 
@@ -122,17 +122,15 @@ def run(asked: Conversion, check: bool | None, as_json: bool) -> None:
         relax, found, traced = made.module, made.graph, made.map
         floats = translator.relay_in_floats(made.source, form.via) if form.qnn == "qdq" else None
     with screen.progress("preparing files"):
-        main = relax["main"]
-        assert isinstance(main, relax_ir.Function)
-        beside = _beside(relax, main, module, {} if asked.bind_params else values, form.schedule)
-        contents = _contents(stem, relax, main, graph.to_json(found), translator.map_to_json(traced), beside)
+        beside = _beside(relax, module, {} if asked.bind_params else values, form.schedule)
+        contents = _contents(stem, relax, graph.to_json(found), translator.map_to_json(traced), beside)
         summary = {
             "model": model.name,
             "via": form.via,
             **_source(asked.params, folder.path, given, module, asked.bind_params),
             "schedule": form.schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),
-            **_described(made, main, beside),
+            **_described(made, beside),
             "qnn": form.qnn,
             "receipt": traced.counts(),
             "files": [*sorted(contents), _names(stem)[-1]],
@@ -215,7 +213,7 @@ def _names(stem: str) -> tuple[str, str, str, str, str, str]:
 
 
 def _contents(
-    stem: str, relax: relax_ir.IRModule, main: relax_ir.Function, graph_text: str, map_text: str, beside: _Weights
+    stem: str, relax: relax_ir.IRModule, graph_text: str, map_text: str, beside: _Weights
 ) -> dict[str, Content]:
     """Return all files but the summary, by their names."""
     script, graph_json, map_json, weights, weights_hash, _ = _names(stem)
@@ -225,7 +223,7 @@ def _contents(
         map_json: map_text.encode(),
     }
     if beside.arrays:
-        contents[weights] = beside.saved(relax_ir.script_names(main))
+        contents[weights] = beside.saved(relax_ir.script_names(_main(relax)))
         # As sha256sum writes it, for --verify.
         contents[weights_hash] = f"{digest(contents[weights])}  {weights}\n".encode()
     return contents
@@ -244,24 +242,42 @@ def _source(
         "params_sha256": file_digest(params) if params is not None and params.is_file() else "",
         "params_bound": bool(given.weights) and bound and not given.missing,
         "weights": [*given.weights],
-        "inputs": [param.name for param in module["main"].params if param.name not in given.weights],
+        "inputs": files.inputs(module, given.weights),
         "missing_weights": [*given.missing],
         "warnings": list(given.warnings),
     }
 
 
-def _described(made: translator.Traced, main: relax_ir.Function, beside: _Weights) -> dict[str, object]:
-    """Return what the summary says of the Relax module."""
-    kept = translator.partitions(made.module)
-    names = relax_ir.script_names(main)
+def _main(relax: relax_ir.IRModule) -> relax_ir.Function:
+    """Return the function ``main`` of what is no library."""
+    found = relax["main"]
+    assert isinstance(found, relax_ir.Function)
+    return found
+
+
+def _signature(function: relax_ir.Function) -> dict[str, object]:
+    """Return what the summary says of a function of the Relax module."""
+    names = relax_ir.script_names(function)
     return {
-        "functions": len(made.module.functions),
         "parameters": [
             {"name": p.name, "script_name": names[p.name], "struct_info": relax_ir.print_struct_info(p.info)}
-            for p in main.params
+            for p in function.params
         ],
+        "result": relax_ir.print_struct_info(function.ret),
+    }
+
+
+def _described(made: translator.Traced, beside: _Weights) -> dict[str, object]:
+    """Return what the summary says of the Relax module: of ``main``, or of all functions of a
+    library.
+    """
+    kept = translator.partitions(made.module)
+    entries = {name: _signature(one) for name, one in translator.entry_functions(made.module).items()}
+    return {
+        "functions": len(made.module.functions),
+        **entries.pop("main", {"parameters": [], "result": ""}),
+        "library": entries,
         "transform_params": beside.packed,
-        "result": relax_ir.print_struct_info(main.ret),
         "partitions": [asdict(one) for one in kept],
         "partitions_inlined": [] if kept else list(translator.compilers(made.graph)),
         "as_tensorir": [asdict(one) for one in translator.calls_as_tensorir(made.module)],
@@ -279,7 +295,9 @@ def _show(
     """Print the summary for a person."""
     counts = f"Relay calls: {summary['relay_calls']}, functions of the Relax module: {summary['functions']}"
     print(f"{visible(str(summary['model']))}: {counts}, via {summary['via']}")
-    print(f"result: {summary['result']}")
+    entries = translator.entry_functions(made.module)
+    library = f"without main; functions: {', '.join(entries)}"
+    print(f"result: {summary['result']}" if "main" in entries else visible(library))
     if beside.packed:
         print(
             f"weights: {beside.nbytes / 1e6:.1f} MB as main takes them; "
@@ -325,7 +343,6 @@ class _Weights:
 
 def _beside(
     relax: relax_ir.IRModule,
-    main: relax_ir.Function,
     module: relay_ir.IRModule,
     values: Mapping[str, Array],
     schedule: str | None,
@@ -335,6 +352,7 @@ def _beside(
     """
     if not values or schedule is None:
         return _Weights(values)
+    main = _main(relax)
     inputs = {param.name for param in main.params[: main.num_input]}
     packed = [p.name for p in module["main"].params if p.name in values and p.name not in inputs]
     arrays = {name: value for name, value in values.items() if name in inputs}

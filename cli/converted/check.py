@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from relay2relax import relay_ir, translator
+from relay2relax import relax_ir, relay_ir, translator
 from relay2relax.cli import outcome, screen
 from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
@@ -112,19 +112,40 @@ def check(
     if not backends:
         return Check(translator.Report((), left_out=tuple(left_out)), hint, time.perf_counter() - start)
     with nullcontext() if asked else Limits(seconds=_LONGEST):
-        try:
-            trial = translator.trial_of(module, written, params)
-        except Relay2RelaxError as error:
-            if asked:
-                raise
-            return Check(None, _why(error, "Relay itself cannot be run: "), time.perf_counter() - start)
-        try:
-            report = translator.script_report(trial, written, backends, left_out)
-        except (LimitError, OutOfMemoryError) as error:
-            if asked:
-                raise
-            return Check(None, _why(error), time.perf_counter() - start)
-    return Check(report, hint, time.perf_counter() - start)
+        found: list[translator.Report] = []
+        for program, one in _entries(module, written):
+            try:
+                trial = translator.trial_of(program, one, params)
+            except Relay2RelaxError as error:
+                if asked:
+                    raise
+                return Check(None, _why(error, "Relay itself cannot be run: "), time.perf_counter() - start)
+            try:
+                found.append(translator.script_report(trial, one, backends, () if found else left_out))
+            except (LimitError, OutOfMemoryError) as error:
+                if asked:
+                    raise
+                return Check(None, _why(error), time.perf_counter() - start)
+    return Check(translator.joined(found), hint, time.perf_counter() - start)
+
+
+def _entries(
+    module: relay_ir.IRModule, written: translator.Script
+) -> Iterator[tuple[relay_ir.IRModule, translator.Script]]:
+    """Yield what is compared with what: ``main`` of both, or each function of a library as
+    ``main``.
+    """
+    entries = translator.entry_functions(written.module)
+    if "main" in entries:
+        yield module, written
+        return
+    for name, function in entries.items():
+        # Others were made of regions for external compilers.
+        if name in module:
+            functions = {**written.module.functions, relax_ir.GlobalVar("main"): function}
+            relax = replace(written.module, functions=functions)
+            relay = module.with_function(relay_ir.GlobalVar("main"), module[name])
+            yield relay, replace(written, name=f"@{name} of {written.name}", module=relax, graph_text="")
 
 
 def _why(error: Relay2RelaxError, head: str = "") -> str:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from relay2relax import graph, relax_ir, relay_ir, translator
-from relay2relax.cli import outcome, screen
+from relay2relax.cli import files, outcome, screen
 from relay2relax.core.output import OutputFolder
 from relay2relax.core.source import visible
 from relay2relax.relay_ir.io.binding import Bound
@@ -46,7 +46,7 @@ def show(
         "written_over": [path.name for path in foreseen.over],
         "removed": [path.name for path in foreseen.gone],
         "weights": [*given.weights],
-        "inputs": [param.name for param in module["main"].params if param.name not in given.weights],
+        "inputs": files.inputs(module, given.weights),
         "missing_weights": [*given.missing],
         "operators": [asdict(one) for one in operators],
     }

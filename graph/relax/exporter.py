@@ -84,7 +84,13 @@ from relay2relax.relax_ir.build.emitter import OpEmitter
 from relay2relax.relax_ir.inference.infer import StructInfoError
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.expr import Function, SeqExpr
-from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, from_type
+from relay2relax.relax_ir.ir.struct_info import (
+    ObjectStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+    from_type,
+)
 from relay2relax.relax_ir.ir.visit import Steps, run
 from relay2relax.relax_ir.transform import ConvertToDataflow
 from relay2relax.relay_ir.inference.errors import type_text
@@ -153,12 +159,8 @@ def relax_of_well_formed(
         if dims or lowered:
             raise GraphError(f"{graph.name!r} is a Relax program: its dimensions have names, its operators stay")
         return restored(graph, weights)
-    params = [graph.find_node(name) for name in graph.params]
-    types, names = widened(name_extents([(_hint(node), _parameter_type(graph, node)) for node in params], dims))
-    problems = problems or Problems()
-    relax_params = [_parameter(node, type_, problems) for node, type_ in zip(params, types, strict=True)]
-    export = _Export(graph, weights, names, lowered, partitions == "keep", problems, trace, qnn == "qdq")
-    export.entry(relax_params)
+    export = _Export(graph, weights, lowered, partitions == "keep", problems or Problems(), trace, qnn == "qdq")
+    export.module(dims)
     module = with_effects(export.builder.get()) if export.effects else export.builder.get()
     return ConvertToDataflow()(module) if export.branches else module
 
@@ -248,6 +250,20 @@ class _Waiting:
     mark: Mark | None
 
 
+@dataclass(slots=True)
+class _Entry:
+    """A function that is called from outside.
+
+    ``ret`` is what a recursive one gives, ``mark`` that of one for an external compiler.
+    """
+
+    closure: Closure
+    params: Sequence[Var]
+    symbols: Symbols
+    ret: StructInfo | None
+    mark: Mark | None
+
+
 # The parts that a result of a data type may have.
 _LARGEST_RESULT = 10_000
 
@@ -258,7 +274,6 @@ class _Export:
 
     main: MSCGraph
     weights: Mapping[str, Array]
-    symbols: Symbols
     lowered: bool
     partitions: bool
     problems: Problems
@@ -271,17 +286,17 @@ class _Export:
     arrays: dict[RelaxExpr, Array] = field(default_factory=dict)
     builder: BlockBuilder = field(init=False)
     emitter: OpEmitter = field(init=False)
-    inputs: Sequence[Var] = ()  # the parameters of the entry function
+    inputs: Sequence[Var] = ()  # the parameters of the entry functions
     effects: bool = False  # whether the program may end before it has a result
     recursive: frozenset[str] = field(init=False)
     branches: bool = field(init=False)
 
     def __post_init__(self) -> None:
         self.builder = BlockBuilder() if self.trace is None else TracedBuilder(self.trace)
-        self.emitter = OpEmitter(self.builder, self.symbols, self.qdq)
+        self.emitter = OpEmitter(self.builder, qdq=self.qdq)
         called = {name: called_functions(graph) for name, graph in self.graphs.items()}
         self.recursive = recursive_functions(called)
-        reached = post_order((self.main.name,), lambda name: called.get(name, ()))
+        reached = post_order((self.main.name, *self.main.entries), lambda name: called.get(name, ()))
         self.branches = any(has_branches(self.graphs[name]) for name in reached if name in self.graphs)
 
     @property
@@ -289,25 +304,60 @@ class _Export:
         """The functions of the module, by name."""
         return {self.main.name: self.main, **self.main.functions}
 
+    @property
+    def entries(self) -> Iterator[str]:
+        """The names of the functions that are called from outside.
+
+        In a library, a function for an external compiler that others call comes with them.
+        """
+        called = {one for name, graph in self.graphs.items() for one in called_functions(graph) if one != name}
+        for name in (self.main.name, *self.main.entries):
+            mark = mark_of(self.graphs[name]) if self.partitions and name in called else None
+            if mark is None or not self.main.entries:
+                yield name
+
     # Functions.
 
-    def entry(self, params: Sequence[Var]) -> None:
-        """Build the entry function, then those that it turned out to need.
+    def module(self, dims: Dims | None) -> None:
+        """Build the entry functions, then those that they turned out to need.
 
-        Raises UnsupportedError with what is refused in any of them.
+        ``dims`` are those of the first one. Raises UnsupportedError with what is refused in any of
+        them.
         """
-        self.inputs = params
-        values: dict[str, Value] = dict(zip(self.main.params, params, strict=True))
-        closure = Closure(self.main, name=self.main.name, recursive=self.main.name in self.recursive)
-        self.globals[self.main.name] = closure
-        with self.refusals(), self.builder.function(self.main.name, params) as var:
-            self.lifted[closure] = Lifted(var, ())
-            if self.trace is not None:
-                self.trace.made(closure, var)
-            ret = self.declared_result(closure, params) if closure.recursive else None
-            if ret is not None:
-                self.builder.declare(var.name, [param.info for param in params], ret)
-            self.body(closure, values, ret)
+        entries = [self.entry(name, dims if name == self.main.name else None) for name in self.entries]
+        self.inputs = [param for one in entries for param in one.params]
+        for one in entries:
+            # Before helpers get their names, and before others call them.
+            infos = [param.info for param in one.params]
+            var = self.builder.declare(one.closure.name, infos, one.ret or ObjectStructInfo())
+            if one.ret is not None:
+                self.lifted[one.closure] = Lifted(var, ())
+        for one in entries:
+            self.emitter.symbols = one.symbols
+            values: dict[str, Value] = dict(zip(one.closure.graph.params, one.params, strict=True))
+            attrs = one.mark.attrs() if one.mark is not None else None
+            with self.refusals(), self.builder.function(one.closure.name, one.params, attrs) as var:
+                if self.trace is not None:
+                    self.trace.made(one.closure, var)
+                self.body(one.closure, values, one.ret, bool(one.mark and one.mark.compiler), outside=True)
+        self.lifted_functions()
+        self.problems.check()
+
+    def entry(self, name: str, dims: Dims | None) -> _Entry:
+        """Return what is to be built of the function ``name``, which is called from outside."""
+        graph = self.graphs[name]
+        nodes = [graph.find_node(param) for param in graph.params]
+        types, names = widened(name_extents([(_hint(one), _parameter_type(graph, one)) for one in nodes], dims))
+        params = [_parameter(one, type_, self.problems) for one, type_ in zip(nodes, types, strict=True)]
+        closure = self.globals[name] = Closure(graph, name=name, recursive=name in self.recursive)
+        ret: StructInfo | None = None
+        if closure.recursive:
+            with self.refusals():
+                ret = self.declared_result(closure, params)
+        return _Entry(closure, params, names, ret, self.mark(closure, ()))
+
+    def lifted_functions(self) -> None:
+        """Build the functions that others turned out to need."""
         while self.waiting:
             one = self.waiting.pop()
             mark = one.mark
@@ -316,7 +366,6 @@ class _Export:
             name = one.target.var.name
             with self.refusals(), self.builder.function(name, one.params, attrs, private=not codegen):
                 self.body(one.closure, one.values, one.ret, codegen)
-        self.problems.check()
 
     @contextmanager
     def refusals(self) -> Iterator[None]:
@@ -326,11 +375,18 @@ class _Export:
         except UnsupportedError as error:
             self.problems.add("", error)
 
-    def body(self, closure: Closure, values: dict[str, Value], ret: StructInfo | None, codegen: bool = False) -> None:
+    def body(
+        self,
+        closure: Closure,
+        values: dict[str, Value],
+        ret: StructInfo | None,
+        codegen: bool = False,
+        outside: bool = False,
+    ) -> None:
         """Emit a function's body; its result is said to be ``ret`` where that is given.
 
         One for an external compiler (``codegen``) holds local functions, which stand in no dataflow
-        block.
+        block. One that is called from ``outside`` gives values of data types as tuples.
         """
         frame = _Frame(closure.graph, values, object(), codegen=codegen)
         dataflow = not (self.branches or codegen)
@@ -342,7 +398,7 @@ class _Export:
         if self.trace is not None:
             self.trace.begin(closure.graph.result)
         outcome = frame.values[closure.graph.result]
-        if closure.graph is self.main:
+        if outside:
             outcome = self.as_tuples(outcome)
         result = self.as_relax(closure.graph.find_node(closure.graph.result), outcome)
         if ret is not None and symbols.join(ret, self.builder.struct_info(result)) != ret:

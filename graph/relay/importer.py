@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.core.progress import going_on
 from relay2relax.core.source import SourceRange, Span
 from relay2relax.graph.kinds import NodeKind, PatternKind
@@ -106,11 +107,13 @@ class Imported:
 
 @collection_paused()
 def from_relay(
-    mod: IRModule, params: Mapping[str, Array] | None = None, entry: str = "main", dims: Dims | None = None
+    mod: IRModule, params: Mapping[str, Array] | None = None, entry: str | None = "main", dims: Dims | None = None
 ) -> tuple[MSCGraph, dict[str, Array]]:
     """Return ``entry`` of ``mod`` as a graph, and its weights by name.
 
-    The arrays are the module's own, not copies.
+    The arrays are the module's own, not copies. With ``entry=None`` the module is a library, all of
+    whose functions are called from outside: the graph is that of its first function, and its
+    ``entries`` are the others.
 
     ``params`` are bound first, as ``relay_ir.bind_params`` does; the names they had become aliases
     of the weights. ``let`` gives way to sharing (``ToGraphNormalForm``), but for effects and
@@ -119,7 +122,9 @@ def from_relay(
     gives names or numbers for them: ``{"data": ("batch", None)}``.
 
     Raises Relay2RelaxError where ``dims`` does not fit, TypeInferenceError for an ill-typed module,
-    and UnsupportedError, listing every place, for free variables and operators as values.
+    and UnsupportedError, listing every place, for free variables and operators as values, for a
+    library without functions, and where ``params`` or ``dims`` are given for a library: they belong
+    to one function.
     """
     found = from_relay_with_nodes(mod, params, entry, dims)
     return found.graph, found.weights
@@ -127,25 +132,41 @@ def from_relay(
 
 @collection_paused()
 def from_relay_with_nodes(
-    mod: IRModule, params: Mapping[str, Array] | None = None, entry: str = "main", dims: Dims | None = None
+    mod: IRModule, params: Mapping[str, Array] | None = None, entry: str | None = "main", dims: Dims | None = None
 ) -> Imported:
     """Do what :func:`from_relay` does, and return also what the nodes stand for."""
     mod.refuse_opaque("a graph cannot express it; use the program from before it was lowered")
-    mod = fix_extents(mod, dims, entry) if dims else mod
-    if params:
-        mod = bind_params(mod, params, entry)
+    if entry is None:
+        check_library(mod, params, dims)
+    else:
+        mod = fix_extents(mod, dims, entry) if dims else mod
+        mod = bind_params(mod, params, entry) if params else mod
     mod = ToGraphNormalForm()(mod)
     orders = _orders(mod)
     types = typed_module(mod).types
     aliases = {id(array): name for name, array in (params or {}).items()}
-    var = mod.get_global_var(entry)
+    var = next(iter(mod.functions)) if entry is None else mod.get_global_var(entry)
     builder = _Builder(types, aliases, {mod.functions[var]: dims} if dims else {}, orders)
     functions = {other.name: f for other, f in mod.functions.items() if other is not var}
-    graph = builder.module(entry, mod.functions[var], functions)
+    graph = builder.module(var.name, mod.functions[var], functions)
     definitions = tuple(mod.type_definitions.values())
-    whole = replace(graph, module_attrs=mod.attrs, type_definitions=definitions)
+    entries = tuple(functions) if entry is None else ()
+    whole = replace(graph, entries=entries, module_attrs=mod.attrs, type_definitions=definitions)
     held = {name: constant for constant, name in builder.weight_names.items()}
     return Imported(whole, builder.weights, {**held, **builder.made}, mod.locations)
+
+
+def check_library(mod: IRModule, *asked: object) -> None:
+    """Raise UnsupportedError where a module is not to be taken as a library: it has no functions,
+    or what is ``asked`` belongs to one of them, as params and dims do.
+    """
+    if not mod.functions:
+        raise UnsupportedError("the module has no functions; nothing is to be translated", kind=running.NO_FUNCTION)
+    if any(asked):
+        there = ", ".join(f"@{var.name}" for var in list(mod.functions)[:8])
+        title = f"params, dims, weights and schedules go with @main, which the module lacks; its functions: {there}"
+        help = "call the function @main that is to be translated with them"
+        raise UnsupportedError(Diagnostic(title, help=help, kind=running.NO_FUNCTION))
 
 
 def _orders(mod: IRModule) -> dict[Function, list[Expr]]:

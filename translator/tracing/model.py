@@ -109,7 +109,8 @@ class Item:
 class Map:
     """What became of every part of a Relay program.
 
-    ``via`` is the form of the translation, ``entry`` the Relay function that it began with.
+    ``via`` is the form of the translation, ``entry`` the Relay function that it began with, "" for
+    a library, of which all are carried over.
     ``schedule`` is that of the result, or ""; with one, operators share the PrimFuncs that it fuses
     them into. ``receipt`` says what was kept of what the nodes say.
     """

@@ -51,7 +51,8 @@ def translate_with_map(
     parts = _Graph(done.found.graph, trace, relax)
     relay = list(_relay_nodes(done, parts, rewrites, bool(options.get("schedule"))))
     relay_nodes = tuple(node for _, node in relay)
-    bare = Map(via, done.entry, options.get("schedule") or "", relay_nodes, tuple(parts.nodes), tuple(relax.places))
+    entry, schedule = done.entry or "", options.get("schedule") or ""
+    bare = Map(via, entry, schedule, relay_nodes, tuple(parts.nodes), tuple(relax.places))
     types = typed_module(done.given).types
     standing = [_standing(bare, number, expr, relax, types.get(expr)) for number, (expr, _) in enumerate(relay)]
     numbers = {expr: number for number, (expr, _) in enumerate(relay)}

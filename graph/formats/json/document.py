@@ -204,8 +204,11 @@ class InnerGraph(Graph[RelayNode]):
     extra: FunctionExtra = field(name=EXTRA)
 
 
-class ModuleExtra(FunctionExtra):
-    """What the entry function has, and what belongs to its module."""
+class ModuleExtra(FunctionExtra, omit_defaults=True):
+    """What the entry function has, and what belongs to its module.
+
+    ``entries`` stands only where there are such, as in a library.
+    """
 
     version: Literal[1]
     functions: dict[str, Extent]
@@ -213,6 +216,7 @@ class ModuleExtra(FunctionExtra):
     type_definitions: tuple[Extent, ...]
     graphs: tuple[InnerGraph, ...]
     objects: dict[str, Any]
+    entries: tuple[str, ...] = ()
 
 
 class RelayDocument(Graph[RelayNode]):

@@ -143,6 +143,7 @@ class _Reader:
         return replace(
             self.function(self.written, extra),
             functions={name: self.subgraph(number, f"function {name!r}") for name, number in extra.functions.items()},
+            entries=extra.entries,
             module_attrs=self.attributes(extra.module_attrs, "the module"),
             type_definitions=tuple(self.kept(one, TypeData, "the module") for one in extra.type_definitions),
         )

@@ -156,6 +156,7 @@ class _Writer:
             type_definitions=tuple(map(self.kept, graph.type_definitions)),
             # Last, when every object has been met.
             objects=json.loads(save_json(tuple(self.objects))),
+            entries=graph.entries,
         )
         return document.RelayDocument(*_shared(graph), nodes, _prims(graph), extra)
 
