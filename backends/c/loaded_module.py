@@ -71,6 +71,7 @@ class CompiledModule:
         self._functions: dict[str, Any] = {}
         self._constant_tables: dict[str, ConstantTable] = {}
         self._times: dict[str, Times] = {}
+        self._calls: dict[str, KernelCall] = {}
         self._library = library = load(code)
         _share_pool(library, thread_count())
         if any(entry.asks for entry in entries.values()):
@@ -139,10 +140,15 @@ class CompiledModule:
         return self.kernel_call(name).checked
 
     def kernel_call(self, name: str) -> KernelCall:
-        """Return ``name`` as a function that looks at its arguments, and as one that does not."""
+        """Return ``name`` as a function that looks at its arguments, and as one that does not.
+
+        Whoever asks gets the same: its calls share their memory for temporaries.
+        """
         entry, function = self.function(name)
-        failed = partial(outside, self._library, entry)
-        return kernel_call(entry, function, self._constant_tables[name], self._times[name], failed)
+        if name not in self._calls:
+            failed = partial(outside, self._library, entry)
+            self._calls[name] = kernel_call(entry, function, self._constant_tables[name], self._times[name], failed)
+        return self._calls[name]
 
     def call(self, name: str, *arrays: Array, scalars: Sequence[float] = ()) -> None:
         """Run ``name`` on its inputs, then its outputs, which are written in place.

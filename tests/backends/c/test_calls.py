@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -191,3 +192,27 @@ def test_what_does_not_fit_is_refused(args: tuple[Any, ...]) -> None:
     for _ in range(2):
         with pytest.raises(ExecutionError):
             kernel(*args)
+
+
+def test_calls_of_one_function_share_memory_for_temporaries() -> None:
+    text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1024, 1024), float32]) {
+  %0 = nn.softmax(transpose(%x, axes=[1, 0]));
+  add(%0, transpose(%0, axes=[1, 0]))
+}"""
+    run = backends.VirtualMachine(backends.build(translator.via_graph(relay_ir.parse(text)), "c"))["main"]
+    x = np.ones((1024, 1024), np.float32)
+    held = []
+    for _ in range(3):
+        run(x)
+        held.append(traced_after(run, x))
+    assert max(held) < x.nbytes
+
+
+def traced_after(run: Callable[[np.ndarray], object], x: np.ndarray) -> int:
+    """Return bytes that a call of ``run`` leaves behind when its result is gone."""
+    tracemalloc.start()
+    run(x)
+    left = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return left
