@@ -27,6 +27,9 @@ from relay2relax.core.passes import (
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "batching.batching_ops": ["BatchingOps"],
+        "batching.change_batch": ["ChangeBatch"],
+        "batching.flexible_shape_dispatch": ["FlexibleShapeDispatch"],
         "combine.batch_matmul": ["CombineParallelBatchMatmul"],
         "combine.conv2d": ["CombineParallelConv2D"],
         "combine.dense": ["CombineParallelDense"],
@@ -54,6 +57,11 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         ],
         "let_forms": ["ToANormalForm", "ToBasicBlockNormalForm"],
         "partition.annotate_target": ["AnnotateTarget"],
+        "partition.compiler_functions": [
+            "InlineCompilerFunctionsBoundTo",
+            "MarkCompilerFunctionsAsExtern",
+            "OutlineCompilerFunctionsWithExistingGlobalSymbols",
+        ],
         "partition.merge_compiler_regions": ["MergeCompilerRegions"],
         "partition.merge_composite": ["MergeComposite"],
         "partition.partition_graph": ["PartitionGraph"],
@@ -81,12 +89,18 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "simplify.fc_transpose": ["SimplifyFCTranspose"],
         "simplify.split_args": ["SplitArgs"],
         "simplify_inference": ["SimplifyInference"],
+        "sparse.block_sparse": ["block_sparse"],
+        "sparse.conv2d_to_sparse": ["Conv2dToSparse", "Conv2dToSparse2"],
+        "sparse.dense_to_sparse": ["DenseToSparse"],
         "training.first_order_gradient": ["FirstOrderGradient"],
         "used_memory": ["AnnotateUsedMemory"],
     },
 )
 
 if TYPE_CHECKING:
+    from relay2relax.relay_ir.transform.batching.batching_ops import BatchingOps
+    from relay2relax.relay_ir.transform.batching.change_batch import ChangeBatch
+    from relay2relax.relay_ir.transform.batching.flexible_shape_dispatch import FlexibleShapeDispatch
     from relay2relax.relay_ir.transform.combine.batch_matmul import CombineParallelBatchMatmul
     from relay2relax.relay_ir.transform.combine.conv2d import CombineParallelConv2D
     from relay2relax.relay_ir.transform.combine.dense import CombineParallelDense
@@ -114,6 +128,11 @@ if TYPE_CHECKING:
     )
     from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
     from relay2relax.relay_ir.transform.partition.annotate_target import AnnotateTarget
+    from relay2relax.relay_ir.transform.partition.compiler_functions import (
+        InlineCompilerFunctionsBoundTo,
+        MarkCompilerFunctionsAsExtern,
+        OutlineCompilerFunctionsWithExistingGlobalSymbols,
+    )
     from relay2relax.relay_ir.transform.partition.merge_compiler_regions import MergeCompilerRegions
     from relay2relax.relay_ir.transform.partition.merge_composite import MergeComposite
     from relay2relax.relay_ir.transform.partition.partition_graph import PartitionGraph
@@ -141,6 +160,9 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.simplify.fc_transpose import SimplifyFCTranspose
     from relay2relax.relay_ir.transform.simplify.split_args import SplitArgs
     from relay2relax.relay_ir.transform.simplify_inference import SimplifyInference
+    from relay2relax.relay_ir.transform.sparse.block_sparse import block_sparse
+    from relay2relax.relay_ir.transform.sparse.conv2d_to_sparse import Conv2dToSparse, Conv2dToSparse2
+    from relay2relax.relay_ir.transform.sparse.dense_to_sparse import DenseToSparse
     from relay2relax.relay_ir.transform.training.first_order_gradient import FirstOrderGradient
     from relay2relax.relay_ir.transform.used_memory import AnnotateUsedMemory
 
@@ -149,15 +171,20 @@ __all__ = [
     "AnnotateTarget",
     "AnnotateUsedMemory",
     "BackwardFoldScaleAxis",
+    "BatchingOps",
     "CanonicalizeCast",
     "CanonicalizeOps",
     "CapturePostDfsIndexInSpans",
+    "ChangeBatch",
     "CombineParallelBatchMatmul",
     "CombineParallelConv2D",
     "CombineParallelDense",
+    "Conv2dToSparse",
+    "Conv2dToSparse2",
     "ConvertLayout",
     "DeadCodeElimination",
     "DefuseOps",
+    "DenseToSparse",
     "DivToMul",
     "DynamicToStatic",
     "EliminateCommonSubexpr",
@@ -166,6 +193,7 @@ __all__ = [
     "FastMath",
     "FirstOrderGradient",
     "FlattenAtrousConv",
+    "FlexibleShapeDispatch",
     "FoldConstant",
     "FoldExplicitPadding",
     "FoldScaleAxis",
@@ -174,13 +202,16 @@ __all__ = [
     "FuseOps",
     "InferType",
     "Inline",
+    "InlineCompilerFunctionsBoundTo",
     "InlineLocalFunctions",
     "LambdaLift",
     "LayoutConfig",
     "Legalize",
+    "MarkCompilerFunctionsAsExtern",
     "MergeCompilerRegions",
     "MergeComposite",
     "ModulePass",
+    "OutlineCompilerFunctionsWithExistingGlobalSymbols",
     "PartitionGraph",
     "Pass",
     "PassContext",
@@ -204,6 +235,7 @@ __all__ = [
     "ToGraphNormalForm",
     "ToMixedPrecision",
     "TupleAffineType",
+    "block_sparse",
     "function_pass",
     "module_pass",
     "recast",

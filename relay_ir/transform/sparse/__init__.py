@@ -1,0 +1,1 @@
+"""Passes that let operators take sparse weights."""
