@@ -72,28 +72,13 @@ class Times:
         self.calls, self.values = self.calls + 1, values
 
 
-class Arenas:
-    """Memory for temporaries of a function: a call takes a piece, and gives it back."""
+# A piece of memory for temporaries: its size, its address, and what holds it.
+_Piece: TypeAlias = tuple[int, int, Array]
 
-    def __init__(self, function: str) -> None:
-        self._function = function
-        self._free: list[tuple[int, int, Array]] = []
 
-    def take(self, size: int) -> tuple[int, int, Array]:
-        """Return a piece of at least ``size`` bytes: its size, its address, and what holds it."""
-        try:
-            piece = self._free.pop()
-        except IndexError:
-            piece = (-1, 0, _NOTHING)
-        if piece[0] < size:
-            memory = aligned_bytes(size, self._function)
-            piece = (size, memory.ctypes.data, memory)
-        return piece
-
-    def give_back(self, piece: tuple[int, int, Array]) -> None:
-        """Keep a piece for the calls to come."""
-        if len(self._free) < _MOST_ARENAS:
-            self._free.append(piece)
+def _new_piece(size: int, function: str) -> _Piece:
+    memory = aligned_bytes(size, function)
+    return size, memory.ctypes.data, memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +125,9 @@ def kernel_call(
     unaligned = [numpy_dtype(buffer.dtype).alignment - 1 for buffer in func.buffers]
     pack = struct.Struct(f"{count + 1}P").pack
     pack_numbers = struct.Struct(f"{len(variables) + 1}q").pack
-    values_of, arenas, stages = _values_of(entry), Arenas(func.name), len(entry.stages) + 1
+    values_of, stages = _values_of(entry), len(entry.stages) + 1
+    # A call takes a piece, and gives it back: calls may run inside each other, and beside.
+    free: list[_Piece] = []
     check = relations_check(func.name, entry.relations, variables)
     # Arrays and scalars of these kinds and shapes fit; what followed from the last extents.
     known: tuple[list[Any] | None, tuple[Any, ...]] = None, ()
@@ -190,17 +177,22 @@ def kernel_call(
                 last = now = values_of(values)
         if counted:
             count_steps(entry, now.steps)
-        piece = arenas.take(now.arena) if now.arena else None
+        try:
+            piece = free.pop()
+        except IndexError:
+            piece = _NO_PIECE
+        if piece[0] < now.arena:
+            piece = _new_piece(now.arena, func.name)
         numbers = now.table if not entry.own else pack_numbers(*now.values, bytes_left())
-        table = pack(*addresses, piece[1] if piece is not None else 0)
+        table = pack(*addresses, piece[1])
         if times.wanted:
             measured = (ctypes.c_double * stages)()
             place = function(table, numbers, constants.address, measured)
             times.add(list(measured), now.values)
         else:
             place = function(table, numbers, constants.address, None)
-        if piece is not None:
-            arenas.give_back(piece)
+        if len(free) < _MOST_ARENAS:
+            free.append(piece)
         if place:
             raise outside(place)
         if used is not arrays:
@@ -286,4 +278,4 @@ def aligned_bytes(size: int, function: str) -> Array:
     return memory[start : start + size]
 
 
-_NOTHING = np.empty(0, np.uint8)
+_NO_PIECE: _Piece = (0, 0, np.empty(0, np.uint8))
