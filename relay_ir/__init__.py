@@ -16,6 +16,7 @@ what a program is made of. Each room imports only those before it:
 - ``io/``, ``transform/``, ``frontend/``, ``testing/`` files, passes, models of other frameworks,
   workloads
 - ``pipeline/`` passes chosen by a text, and what each of them changed
+- ``qnn/`` passes over quantised operators under TVM's names
 
 Names load their modules when they are first used.
 """
@@ -57,7 +58,7 @@ _exports = {
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["analysis", "dataflow_pattern", "frontend", "pipeline", "testing", "transform"],
+    submodules=["analysis", "dataflow_pattern", "frontend", "pipeline", "qnn", "testing", "transform"],
     submod_attrs=_exports,
 )
 
@@ -66,6 +67,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir import dataflow_pattern as dataflow_pattern
     from relay2relax.relay_ir import frontend as frontend
     from relay2relax.relay_ir import pipeline as pipeline
+    from relay2relax.relay_ir import qnn as qnn
     from relay2relax.relay_ir import testing as testing
     from relay2relax.relay_ir import transform as transform
     from relay2relax.relay_ir.build import annotation as annotation

@@ -168,7 +168,7 @@ def dequantize_type(attrs: DequantizeAttrs, data: Type, scale: Type, zero: Type)
     return TensorType(found.shape, attrs.out_dtype)
 
 
-def _narrowed(k: Kit[X], value: X, dtype: str) -> X:
+def narrowed(k: Kit[X], value: X, dtype: str) -> X:
     """Return float32 as ``dtype``, held inside its range."""
     if dtype == "float32":
         return value
@@ -180,7 +180,7 @@ def _narrowed(k: Kit[X], value: X, dtype: str) -> X:
 def dequantize_numpy(attrs: DequantizeAttrs, data: Array, scale: Numbers, zero: Numbers) -> Array:
     """Return the real values."""
     scale, zero = (spread(one, data.ndim, attrs.axis) for one in (scale, zero))
-    return _narrowed(ARRAYS, dequantised(ARRAYS, data, scale, zero), attrs.out_dtype)
+    return narrowed(ARRAYS, dequantised(ARRAYS, data, scale, zero), attrs.out_dtype)
 
 
 def dequantize_compute(
@@ -191,7 +191,7 @@ def dequantize_compute(
     def element(*i: PrimExpr) -> PrimExpr:
         place = place_of(i, attrs.axis)
         value = dequantised(ELEMENTS, data(*i), one_of(scale, place), one_of(zero, place))
-        return _narrowed(ELEMENTS, value, out.dtype)
+        return narrowed(ELEMENTS, value, out.dtype)
 
     return te.compute(out.shape, element, "T_qnn_dequantize")
 
@@ -221,7 +221,7 @@ def requantize_type(
     return TensorType(found.shape, attrs.out_dtype)
 
 
-def _rounding(attrs: RequantizeAttrs) -> tuple[str, str]:
+def rounding_of(attrs: RequantizeAttrs) -> tuple[str, str]:
     """Return how halves are rounded and the dtype of the computation.
 
     Raises OpError for what TVM does not know.
@@ -245,7 +245,7 @@ def requantize_numpy(
     attrs: RequantizeAttrs, data: Array, scale: Numbers, zero: Numbers, out_scale: Numbers, out_zero: Numbers
 ) -> Array:
     """Return the integers of the other scale."""
-    rounding, dtype = _rounding(attrs)
+    rounding, dtype = rounding_of(attrs)
     zero = spread(zero, data.ndim, attrs.axis)
     ratio = ratio_of(spread(scale, data.ndim, attrs.axis), out_scale)
     if dtype == "int64":
@@ -265,7 +265,7 @@ def requantize_compute(
     out_zero: te.Tensor,
 ) -> te.Tensor:
     """Return each element in the other scale."""
-    rounding, dtype = _rounding(attrs)
+    rounding, dtype = rounding_of(attrs)
     ratio = ratio_compute(scale, out_scale)
     fixed = fixed_point_compute(ratio) if dtype == "int64" else None
 
@@ -284,7 +284,7 @@ def requantize_compute(
 
 def requantize_relax(e: Emit[V], attrs: RequantizeAttrs, data: V, scale: V, zero: V, out_scale: V, out_zero: V) -> V:
     """The steps on int64, with the multipliers that constant scales give."""
-    rounding, dtype = _rounding(attrs)
+    rounding, dtype = rounding_of(attrs)
     known = constants(e, scale, out_scale)
     if known is None:
         return e.as_tir(requantize, attrs, (data, scale, zero, out_scale, out_zero), UNKNOWN_SCALES)
@@ -319,7 +319,7 @@ def concatenate_qnn_type(
     return concatenate_type(attrs, data)
 
 
-def _moved(k: Kit[X], q: X, zero: X, factor: Factor[X], out_zero: X, dtype: str) -> X:
+def part_moved(k: Kit[X], q: X, zero: X, factor: Factor[X], out_zero: X, dtype: str) -> X:
     """Return one part in the scale of the result."""
     return saturated(k, requantised(k, q, zero, factor, out_zero), dtype)
 
@@ -329,7 +329,7 @@ def concatenate_qnn_numpy(
 ) -> Array:
     """Return the parts in the scale of the result, joined."""
     parts = tuple(
-        _moved(ARRAYS, part, z, fixed_point(ratio_of(s, so)), zo, part.dtype.name)
+        part_moved(ARRAYS, part, z, fixed_point(ratio_of(s, so)), zo, part.dtype.name)
         for part, s, z in zip(data, scales, zeros, strict=True)
     )
     return concatenate_numpy(attrs, parts)
@@ -344,7 +344,7 @@ def concatenate_qnn_compute(
         fixed = fixed_point_compute(ratio_compute(s, so))
         return te.compute(
             part.shape,
-            lambda *i: _moved(ELEMENTS, part(*i), z(), factor_at(fixed), zo(), part.dtype),
+            lambda *i: part_moved(ELEMENTS, part(*i), z(), factor_at(fixed), zo(), part.dtype),
             "part",
         )
 
@@ -362,7 +362,7 @@ def concatenate_qnn_relax(e: Emit[V], attrs: ConcatenateAttrs, data: V, scales: 
         return e.as_tir(concatenate, attrs, (data, scales, zeros, so, zo), UNKNOWN_SCALES)
     k = RelaxValues(e)
     parts = [
-        _moved(
+        part_moved(
             k,
             e.item(data, i),
             e.item(zeros, i),

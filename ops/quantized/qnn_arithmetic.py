@@ -79,12 +79,12 @@ def binary_type(
     return arithmetic_type(NoAttrs(), lhs, rhs)
 
 
-def _axes(attrs: BroadcastAttrs, rank: int) -> tuple[int, int]:
+def axes_of(attrs: BroadcastAttrs, rank: int) -> tuple[int, int]:
     """Return the axes of an operand of ``rank`` on either side; a vector has but one."""
     return (attrs.lhs_axis, attrs.rhs_axis) if rank > 1 else (0, 0)
 
 
-def _combined(k: Kit[X], name: str, left: X, right: X, zero: X, dtype: str) -> X:
+def combined(k: Kit[X], name: str, left: X, right: X, zero: X, dtype: str) -> X:
     """Return the sum or difference of operands that have the result's scale and zero point
     already.
     """
@@ -109,9 +109,9 @@ def _sum_numpy(name: str) -> Callable[..., Array]:
             scale, zero = (spread(one, data.ndim, axis) for one in (scale, zero))
             return requantised(ARRAYS, data, zero, fixed_point(ratio_of(scale, so)), zo)
 
-        left = moved(lhs, sl, zl, _axes(attrs, lhs.ndim)[0])
-        right = moved(rhs, sr, zr, _axes(attrs, rhs.ndim)[1])
-        return _combined(ARRAYS, name, left, right, zo, lhs.dtype.name)
+        left = moved(lhs, sl, zl, axes_of(attrs, lhs.ndim)[0])
+        right = moved(rhs, sr, zr, axes_of(attrs, rhs.ndim)[1])
+        return combined(ARRAYS, name, left, right, zo, lhs.dtype.name)
 
     return numpy
 
@@ -139,9 +139,9 @@ def _sum_compute(name: str) -> Callable[..., te.Tensor]:
             return requantised(ELEMENTS, data(*at), one_of(zero, place), factor_at(factor, place), zo())
 
         def element(*i: PrimExpr) -> PrimExpr:
-            left = moved(lhs, fixed[0], zl, _axes(attrs, lhs.rank)[0], i)
-            right = moved(rhs, fixed[1], zr, _axes(attrs, rhs.rank)[1], i)
-            return _combined(ELEMENTS, name, left, right, zo(), out.dtype)
+            left = moved(lhs, fixed[0], zl, axes_of(attrs, lhs.rank)[0], i)
+            right = moved(rhs, fixed[1], zr, axes_of(attrs, rhs.rank)[1], i)
+            return combined(ELEMENTS, name, left, right, zo(), out.dtype)
 
         return te.compute(out.shape, element, f"T_qnn_{name}")
 
@@ -157,17 +157,17 @@ def _sum_relax(name: str) -> Expand:
 
         def moved(data: V, scale: Array, zero: V, side: int) -> V:
             rank = tensor(e.type_of(data)).rank
-            axis = _axes(attrs, rank)[side]
+            axis = axes_of(attrs, rank)[side]
             factor = factor_values(e, scale, known[2], rank, axis)
             return requantised(k, data, spread_value(e, zero, rank, axis), factor, zo)
 
         left, right = moved(lhs, known[0], zl, 0), moved(rhs, known[1], zr, 1)
-        return _combined(k, name, left, right, zo, tensor(e.type_of(lhs)).dtype)
+        return combined(k, name, left, right, zo, tensor(e.type_of(lhs)).dtype)
 
     return expand
 
 
-def _shared_axis(attrs: BroadcastAttrs, parameters: tuple[int, int], rank: int) -> int:
+def shared_axis(attrs: BroadcastAttrs, parameters: tuple[int, int], rank: int) -> int:
     """Return the axis of both operands' vectors.
 
     Raises OpError where each has its own, as TVM does.
@@ -176,10 +176,10 @@ def _shared_axis(attrs: BroadcastAttrs, parameters: tuple[int, int], rank: int) 
         raise OpError(
             f"vectors of scales lie along different axes: {attrs.lhs_axis} and {attrs.rhs_axis}", kind=operators.RANK
         )
-    return _axes(attrs, rank)[0]
+    return axes_of(attrs, rank)[0]
 
 
-def _product(k: Kit[X], a: X, za: X, b: X, zb: X) -> X:
+def product_of(k: Kit[X], a: X, za: X, b: X, zb: X) -> X:
     """Return ``(a - za) * (b - zb)`` as int32."""
     left, right = k.cast(a, "int32"), k.cast(b, "int32")
     left = left if k.is_all(za, 0) else k.binary("subtract", left, za)
@@ -199,8 +199,8 @@ def mul_numpy(
     zo: Numbers,
 ) -> Array:
     """Return the product in the scale of the result."""
-    axis = _shared_axis(attrs, (np.ndim(sl), np.ndim(sr)), max(lhs.ndim, rhs.ndim))
-    product = _product(ARRAYS, lhs, spread(zl, lhs.ndim, attrs.lhs_axis), rhs, spread(zr, rhs.ndim, attrs.rhs_axis))
+    axis = shared_axis(attrs, (np.ndim(sl), np.ndim(sr)), max(lhs.ndim, rhs.ndim))
+    product = product_of(ARRAYS, lhs, spread(zl, lhs.ndim, attrs.lhs_axis), rhs, spread(zr, rhs.ndim, attrs.rhs_axis))
     scale = spread(np.asarray(sl * sr), product.ndim, axis)
     value = requantised(ARRAYS, product, np.int32(0), fixed_point(ratio_of(scale, so)), zo)
     return saturated(ARRAYS, value, lhs.dtype.name)
@@ -219,16 +219,16 @@ def mul_compute(
     zo: te.Tensor,
 ) -> te.Tensor:
     """Return the product of each pair in the scale of the result."""
-    axis = _shared_axis(attrs, (sl.rank, sr.rank), len(out.shape))
+    axis = shared_axis(attrs, (sl.rank, sr.rank), len(out.shape))
     vector = sl if sl.rank else sr
     scale: te.Tensor = te.compute(vector.shape, lambda *i: one_of(sl, *i) * one_of(sr, *i), "scale")
     fixed = fixed_point_compute(ratio_compute(scale, so))
 
     def element(*i: PrimExpr) -> PrimExpr:
         a, b = (operand_indices(one.shape, out.shape, i) for one in (lhs, rhs))
-        left = one_of(zl, place_of(a, _axes(attrs, lhs.rank)[0]))
-        right = one_of(zr, place_of(b, _axes(attrs, rhs.rank)[1]))
-        product = _product(ELEMENTS, lhs(*a), left, rhs(*b), right)
+        left = one_of(zl, place_of(a, axes_of(attrs, lhs.rank)[0]))
+        right = one_of(zr, place_of(b, axes_of(attrs, rhs.rank)[1]))
+        product = product_of(ELEMENTS, lhs(*a), left, rhs(*b), right)
         value = requantised(ELEMENTS, product, const(0, "int32"), factor_at(fixed, place_of(i, axis)), zo())
         return saturated(ELEMENTS, value, out.dtype)
 
@@ -242,12 +242,12 @@ def mul_relax(e: Emit[V], attrs: BroadcastAttrs, lhs: V, rhs: V, sl: V, zl: V, s
         return e.as_tir(mul, attrs, (lhs, rhs, sl, zl, sr, zr, so, zo), UNKNOWN_SCALES)
     k = RelaxValues(e)
     ranks = [tensor(e.type_of(one)).rank for one in (lhs, rhs)]
-    axis = _shared_axis(attrs, (known[0].ndim, known[1].ndim), max(ranks))
+    axis = shared_axis(attrs, (known[0].ndim, known[1].ndim), max(ranks))
     zeros = [
-        spread_value(e, zero, rank, _axes(attrs, rank)[side])
+        spread_value(e, zero, rank, axes_of(attrs, rank)[side])
         for side, (zero, rank) in enumerate(zip((zl, zr), ranks, strict=True))
     ]
-    product = _product(k, lhs, zeros[0], rhs, zeros[1])
+    product = product_of(k, lhs, zeros[0], rhs, zeros[1])
     scale = np.asarray(known[0] * known[1])  # type: ignore[operator]
     factor = factor_values(e, scale, known[2], max(ranks), axis)
     value = requantised(k, product, k.const(0, "int32"), factor, zo)

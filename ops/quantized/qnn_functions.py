@@ -7,7 +7,7 @@ Source of the semantics: TVM 0.18 src/relay/qnn/op and python/tvm/relay/qnn/op/l
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 import numpy as np
@@ -73,7 +73,8 @@ def _hardswish(k: Kit[X], x: X) -> X:
     return k.binary("divide", k.binary("multiply", x, held), k.const(6, "float32"))
 
 
-def _formula(k: Kit[X], function: Function, q: X, s: X, z: X, so: X, zo: X, dtype: str) -> X:
+def function_of_reals(k: Kit[X], function: Function, q: X, s: X, z: X, so: X, zo: X, dtype: str) -> X:
+    """Return ``function`` of the real numbers that ``q`` stands for, quantised."""
     return quantised(k, function(k, dequantised(k, q, s, z)), so, zo, dtype)
 
 
@@ -82,19 +83,19 @@ def function_record(name: str, function: Function, doc: str, fusion: Fusion = OP
 
     def numpy(attrs: NoAttrs, data: Array, s: Numbers, z: Numbers, so: Numbers, zo: Numbers) -> Array:
         with np.errstate(all="ignore"):
-            return np.asarray(_formula(ARRAYS, function, data, s, z, so, zo, data.dtype.name))
+            return np.asarray(function_of_reals(ARRAYS, function, data, s, z, so, zo, data.dtype.name))
 
     def compute(
         attrs: NoAttrs, out: TensorType, data: te.Tensor, s: te.Tensor, z: te.Tensor, so: te.Tensor, zo: te.Tensor
     ) -> te.Tensor:
         return te.compute(
             out.shape,
-            lambda *i: _formula(ELEMENTS, function, data(*i), s(), z(), so(), zo(), out.dtype),
+            lambda *i: function_of_reals(ELEMENTS, function, data(*i), s(), z(), so(), zo(), out.dtype),
             f"T_qnn_{name}",
         )
 
     def expand(e: Emit[V], attrs: NoAttrs, data: V, s: V, z: V, so: V, zo: V) -> V:
-        return _formula(RelaxValues(e), function, data, s, z, so, zo, tensor(e.type_of(data)).dtype)
+        return function_of_reals(RelaxValues(e), function, data, s, z, so, zo, tensor(e.type_of(data)).dtype)
 
     return OpDef(
         relay=f"qnn.{name}",
@@ -112,7 +113,7 @@ def function_record(name: str, function: Function, doc: str, fusion: Fusion = OP
 # leaky_relu
 
 
-def _leaky(
+def leaky(
     k: Kit[X], q: X, zero: X, factor: Factor[X], out_zero: X, slopes: tuple[Factor[X], Factor[X]], dtype: str
 ) -> X:
     """Return the result for ``q``; ``slopes`` are the slope below zero and what it lacks to 1, in
@@ -124,7 +125,8 @@ def _leaky(
     return saturated(k, k.where(below, bent, moved), dtype)
 
 
-def _slopes(k: Kit[X], alpha: float) -> tuple[Factor[X], Factor[X]]:
+def slopes_of(k: Kit[X], alpha: float) -> tuple[Factor[X], Factor[X]]:
+    """Return the slope below zero, and what it lacks to 1, in fixed point."""
     found = [fixed_point(value) for value in (alpha, 1 - alpha)]
     factors = [Factor(*(k.const(int(part), "int64") for part in (one.scale, one.half, one.total))) for one in found]
     return factors[0], factors[1]
@@ -133,7 +135,7 @@ def _slopes(k: Kit[X], alpha: float) -> tuple[Factor[X], Factor[X]]:
 def leaky_relu_numpy(attrs: LeakyReluAttrs, data: Array, s: Numbers, z: Numbers, so: Numbers, zo: Numbers) -> Array:
     """Return the result in the scale of the output."""
     factor = fixed_point(ratio_of(s, so))
-    return _leaky(ARRAYS, data, z, factor, zo, _slopes(ARRAYS, attrs.alpha), data.dtype.name)
+    return leaky(ARRAYS, data, z, factor, zo, slopes_of(ARRAYS, attrs.alpha), data.dtype.name)
 
 
 def leaky_relu_compute(
@@ -141,10 +143,10 @@ def leaky_relu_compute(
 ) -> te.Tensor:
     """Return the result of each element."""
     fixed = fixed_point_compute(ratio_compute(s, so))
-    slopes = _slopes(ELEMENTS, attrs.alpha)
+    slopes = slopes_of(ELEMENTS, attrs.alpha)
     return te.compute(
         out.shape,
-        lambda *i: _leaky(ELEMENTS, data(*i), z(), factor_at(fixed), zo(), slopes, out.dtype),
+        lambda *i: leaky(ELEMENTS, data(*i), z(), factor_at(fixed), zo(), slopes, out.dtype),
         "T_qnn_leaky_relu",
     )
 
@@ -156,7 +158,7 @@ def leaky_relu_relax(e: Emit[V], attrs: LeakyReluAttrs, data: V, s: V, z: V, so:
         return e.as_tir(leaky_relu, attrs, (data, s, z, so, zo), UNKNOWN_SCALES)
     k = RelaxValues(e)
     factor = factor_values(e, known[0], known[1], 0, -1)
-    return _leaky(k, data, z, factor, zo, _slopes(k, attrs.alpha), tensor(e.type_of(data)).dtype)
+    return leaky(k, data, z, factor, zo, slopes_of(k, attrs.alpha), tensor(e.type_of(data)).dtype)
 
 
 # softmax
@@ -174,7 +176,7 @@ def softmax_type(
     return function_type(attrs, data, scale, zero, out_scale, out_zero)
 
 
-def _unit(k: Kit[X], scale: X) -> X:
+def unit_of(k: Kit[X], scale: X) -> X:
     """Return how many steps of the input are 1."""
     return k.cast(rounded(k, k.binary("divide", k.const(1, "float32"), scale), "float32"), "int32")
 
@@ -183,7 +185,7 @@ def softmax_numpy(attrs: SoftmaxAttrs, data: Array, s: Numbers, z: Numbers, so: 
     """Return the result by shifts and sums of int32: ``exp(x)`` is 2 to the power of 1.4375 x, in
     straight pieces.
     """
-    unit = np.asarray(_unit(ARRAYS, s))
+    unit = np.asarray(unit_of(ARRAYS, s))
     with np.errstate(all="ignore"):
         q = data.astype(np.int32) - z
         x = q - q.max(axis=attrs.axis, keepdims=True)
@@ -212,7 +214,7 @@ def softmax_compute(
     def kept(i: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
         return (*i[:axis], *i[axis + 1 :])
 
-    unit: te.Tensor = te.compute((), lambda: _unit(ELEMENTS, s()), "unit")
+    unit: te.Tensor = te.compute((), lambda: unit_of(ELEMENTS, s()), "unit")
     largest = over(lambda *i: cast("int32", data(*i)) - z(), te.max, "largest")
 
     def power_of(*i: PrimExpr) -> PrimExpr:
@@ -271,16 +273,25 @@ softmax = OpDef(
     on_bad_values="A scale of which less than half a step makes 1 divides by 0: the quotient is 0.",
 )
 
+# Functions by name, with what they are; tanh is the only one that TVM fuses.
+_FUNCTIONS: Mapping[str, tuple[Function, str]] = {
+    "tanh": (_named("tanh"), "Hyperbolic tangent."),
+    "exp": (_named("exp"), "e to the power of x."),
+    "sqrt": (_named("sqrt"), "Square root."),
+    "rsqrt": (_named("rsqrt"), "``1 / sqrt(x)``."),
+    "erf": (_named("erf"), "Error function."),
+    "sigmoid": (_named("sigmoid"), "``1 / (1 + exp(-x))``."),
+    "hardswish": (_hardswish, "``x * clip(x + 3, 0, 6) / 6``."),
+    "log": (_named("log"), "Natural logarithm."),
+    "abs": (_named("abs"), "Absolute value."),
+}
+FUNCTIONS: Mapping[str, Function] = {f"qnn.{name}": function for name, (function, _) in _FUNCTIONS.items()}
+
 OPS = (
-    function_record("tanh", _named("tanh"), "Hyperbolic tangent.", Fusion(OpPattern.ELEMWISE)),
-    function_record("exp", _named("exp"), "e to the power of x."),
-    function_record("sqrt", _named("sqrt"), "Square root."),
-    function_record("rsqrt", _named("rsqrt"), "``1 / sqrt(x)``."),
-    function_record("erf", _named("erf"), "Error function."),
-    function_record("sigmoid", _named("sigmoid"), "``1 / (1 + exp(-x))``."),
-    function_record("hardswish", _hardswish, "``x * clip(x + 3, 0, 6) / 6``."),
-    function_record("log", _named("log"), "Natural logarithm."),
-    function_record("abs", _named("abs"), "Absolute value."),
+    *(
+        function_record(name, function, doc, Fusion(OpPattern.ELEMWISE) if name == "tanh" else OPAQUE)
+        for name, (function, doc) in _FUNCTIONS.items()
+    ),
     leaky_relu,
     softmax,
 )

@@ -70,6 +70,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "precision.conversions": ["register_mixed_precision_conversion"],
         "precision.mixed_precision": ["ToMixedPrecision"],
         "precision.recast": ["Recast", "recast"],
+        "qnn.canonicalize": ["QnnCanonicalize"],
+        "qnn.legalize": ["QnnLegalize"],
         "quantize.affine": ["TensorAffineType", "TupleAffineType"],
         "quantize.fake_quantization": ["FakeQuantizationToInteger"],
         "quantize.fake_quantized_ops": [
@@ -141,6 +143,8 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.precision.conversions import register_mixed_precision_conversion
     from relay2relax.relay_ir.transform.precision.mixed_precision import ToMixedPrecision
     from relay2relax.relay_ir.transform.precision.recast import Recast, recast
+    from relay2relax.relay_ir.transform.qnn.canonicalize import QnnCanonicalize
+    from relay2relax.relay_ir.transform.qnn.legalize import QnnLegalize
     from relay2relax.relay_ir.transform.quantize.affine import TensorAffineType, TupleAffineType
     from relay2relax.relay_ir.transform.quantize.fake_quantization import FakeQuantizationToInteger
     from relay2relax.relay_ir.transform.quantize.fake_quantized_ops import (
@@ -220,6 +224,8 @@ __all__ = [
     "PassPrintingInstrument",
     "PassTimingInstrument",
     "PlanDevices",
+    "QnnCanonicalize",
+    "QnnLegalize",
     "Recast",
     "RemoveUnusedFunctions",
     "Sequential",

@@ -1,0 +1,1 @@
+"""Passes that turn quantised operators into ones that hardware has, or into plain ones."""
