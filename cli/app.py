@@ -303,6 +303,31 @@ def inspect(
 
 @app.command(cls=Command)
 @reads_a_model
+def diff(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A Relay module, a TVMScript of Relax, or a folder of one.")
+    ],
+    other: Annotated[Path, typer.Argument(metavar="OTHER", help="What it is compared with.")],
+    params: Params = None,
+    other_params: Annotated[
+        Optional[Path], typer.Option("--other-params", help="Values for the parameters of OTHER.")
+    ] = None,
+    dims: DimsOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what was added, removed and changed in the graph from MODEL to OTHER.
+
+    Nodes are found again whatever they are called; the parts that are the same are told. Values of
+    weights are compared where both models have them. The exit code is 1 where anything but names
+    differs.
+    """
+    from relay2relax.cli.commands import diff as command
+
+    command.run(model, other, params, other_params, dims or [], as_json)
+
+
+@app.command(cls=Command)
+@reads_a_model
 def passes(
     model: Annotated[
         Optional[Path], typer.Argument(metavar="[MODEL]", help="A Relay module: text or save_json file, by content.")

@@ -92,12 +92,15 @@ def finish() -> OSError | None:
 
 
 def styled(text: str, colour: str, stream: TextIO) -> str:
-    """Return ``text`` in a colour where ``stream`` shows colours.
+    """Return ``text`` in a colour where ``stream`` shows colours."""
+    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m" if shows_colours(stream) else text
+
+
+def shows_colours(stream: TextIO) -> bool:
+    """Whether a stream shows colours.
 
     That is a terminal, unless ``NO_COLOR`` is set; with ``FORCE_COLOR`` it is anything.
     """
     if os.environ.get("NO_COLOR"):
-        return text
-    if not os.environ.get("FORCE_COLOR") and (not stream.isatty() or os.environ.get("TERM") == "dumb"):
-        return text
-    return f"\x1b[{_COLOURS[colour]}m{text}\x1b[0m"
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import lazy_loader
 
 _exports = {
+    "comparison.comparing": ["diff"],
+    "comparison.differences": ["GraphDiff"],
     "formats.dot": ["to_dot"],
     "formats.prototxt": ["to_prototxt", "visualize"],
     "fused": ["unfuse"],
@@ -38,6 +40,8 @@ _exports = {
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs=_exports)
 
 if TYPE_CHECKING:
+    from relay2relax.graph.comparison.comparing import diff
+    from relay2relax.graph.comparison.differences import GraphDiff
     from relay2relax.graph.formats.dot import to_dot
     from relay2relax.graph.formats.json.reader import from_json
     from relay2relax.graph.formats.json.writer import to_json
@@ -69,6 +73,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Alive",
     "FusionPattern",
+    "GraphDiff",
     "GraphError",
     "MSCGraph",
     "MSCJoint",
@@ -80,6 +85,7 @@ __all__ = [
     "costs",
     "cut_points",
     "descendants",
+    "diff",
     "from_json",
     "from_relax",
     "from_relay",

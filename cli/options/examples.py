@@ -28,6 +28,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax inspect net.relay --format dot | dot -Tsvg > net.svg",
         "relay2relax inspect net_relax/net.py",
     ),
+    "diff": (
+        "relay2relax diff net.relay new.relay",
+        "relay2relax diff net.relay new.relay --params net.params --other-params net.params",
+    ),
     "passes": (
         "relay2relax passes",
         "relay2relax passes net.relay --apply FoldConstant,ToANormalForm --diff",

@@ -36,6 +36,7 @@ def command(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProce
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "net.relay").write_text(MODULE)
+    (tmp_path / "new.relay").write_text(MODULE)
     return tmp_path
 
 

@@ -1,0 +1,1 @@
+"""What is the same in two graphs, and what was added, removed and changed."""
