@@ -4,12 +4,13 @@ three.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from relay2relax.core.limits import active
 
 Node = TypeVar("Node", bound=Hashable)
+Answer = TypeVar("Answer")
 
 
 def post_order(roots: Iterable[Node], children: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
@@ -39,3 +40,23 @@ def post_order(roots: Iterable[Node], children: Callable[[Node], Iterable[Node]]
                 if budget is not None:
                     budget.check()
                 yield node
+
+
+def answer(question: Generator[Any, Any, Answer]) -> Answer:
+    """Return the answer to a question, which may yield others and is sent their answers.
+
+    What is asked waits on a stack of its own, at any depth.
+    """
+    stack: list[Generator[Any, Any, Answer]] = [question]
+    told: Any = None
+    while True:
+        try:
+            asked = stack[-1].send(told)
+        except StopIteration as done:  # noqa: PERF203
+            stack.pop()
+            told = done.value
+            if not stack:
+                return told  # type: ignore[no-any-return]
+        else:
+            stack.append(asked)
+            told = None

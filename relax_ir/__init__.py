@@ -13,6 +13,7 @@ Begin reading in ``ir/expr.py`` and ``ir/struct_info.py``. Each room imports onl
 - ``build/`` programs made binding by binding, in normal form
 - ``compiled/`` what TVM compiled, as programs that call its kernels
 - ``transform/`` passes
+- ``dpl/`` patterns, and what is put in place of what they match
 - ``script/`` TVMScript, read and written
 - ``tvm_bridge.py`` modules of an installed apache-tvm
 
@@ -25,7 +26,7 @@ import lazy_loader
 
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
-    submodules=["transform", "analysis"],
+    submodules=["transform", "analysis", "dpl"],
     submod_attrs={
         "analysis.check": ["WellFormedError", "check_well_formed"],
         "analysis.hashing": ["structural_hash"],
@@ -90,7 +91,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 )
 
 if TYPE_CHECKING:
-    from relay2relax.relax_ir import analysis, transform
+    from relay2relax.relax_ir import analysis, dpl, transform
     from relay2relax.relax_ir.analysis.check import WellFormedError, check_well_formed
     from relay2relax.relax_ir.analysis.hashing import structural_hash
     from relay2relax.relax_ir.analysis.structural_equal import (
@@ -196,6 +197,7 @@ __all__ = [
     "call_op",
     "check_well_formed",
     "copy_with_new_vars",
+    "dpl",
     "first_difference",
     "from_tvm",
     "parameter_names",

@@ -10,34 +10,42 @@ be matched waits on a stack of its own.
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, TypeAlias
 
 from relay2relax.core.limits import active
 from relay2relax.core.matching.flow import Flow
 from relay2relax.core.matching.patterns import (
     AltPattern,
+    AndPattern,
     AttrPattern,
     CallPattern,
     ConstantPattern,
+    DataflowVarPattern,
     DataTypePattern,
     DFPattern,
     DominatorPattern,
     ExprPattern,
+    ExternFuncPattern,
     FunctionPattern,
+    GlobalVarPattern,
     IfPattern,
     LetPattern,
+    NotPattern,
     OperatorPattern,
+    PrimArrPattern,
     ShapePattern,
     TupleGetItemPattern,
     TuplePattern,
     TypePattern,
+    UnorderedTuplePattern,
     VarPattern,
     WildcardPattern,
+    parts,
 )
-from relay2relax.core.matching.view import ABSENT, View
+from relay2relax.core.matching.view import ABSENT, Found, View
+from relay2relax.core.walk import answer
 
-# The nodes that a part of a pattern matched: one, but along the path of a dominator.
-Found: TypeAlias = "dict[DFPattern, list[Hashable]]"
 # A question that may ask others, and is told their answers.
 Question: TypeAlias = "Generator[Question, bool, bool]"
 
@@ -50,19 +58,25 @@ class Matcher:
 
     def __init__(self, program: View) -> None:
         self.program = program
-        self.flow = Flow(program)
         self.found: Found = {}
+        # What variables of the types in the pattern stand for.
+        self._known: Mapping[Any, Any] = {}
         self._trail: list[DFPattern] = []
         # Whether a part of a pattern that matched stands for that node from then on.
         self._keeps = True
         self._budget = active()
 
+    @cached_property
+    def flow(self) -> Flow:
+        """The uses of the nodes."""
+        return Flow(self.program)
+
     def match(self, pattern: DFPattern, node: Hashable) -> Found | None:
         """Return the nodes that the parts of ``pattern`` matched; None where it does not match."""
         if self._budget is not None:
             self._budget.check()
-        self.found, self._trail, self._keeps = {}, [], True
-        return self.found if _answer(self._ask(pattern, node)) else None
+        self.found, self._trail, self._keeps, self._known = {}, [], True, {}
+        return self.found if answer(self._ask(pattern, node)) else None
 
     def roots(self, pattern: DFPattern) -> frozenset[str] | None:
         """Return the operators of which a node must be a call to match; None where it may be
@@ -80,7 +94,7 @@ class Matcher:
             match one:
                 case AltPattern(left, right):
                     stack += (left, right)
-                case DominatorPattern(child=inner):
+                case DominatorPattern(child=inner) | AndPattern(inner):
                     stack.append(inner)
                 case TypePattern(inner) | DataTypePattern(inner) | ShapePattern(inner) | AttrPattern(inner):
                     stack.append(inner)
@@ -109,15 +123,17 @@ class Matcher:
         del self._trail[mark:]
 
     def _ask(self, pattern: DFPattern, node: Hashable) -> Question:
+        node = self.program.value(node)
         if self._keeps and pattern in self.found:
-            return self.found[pattern][0] == node
-        mark = len(self._trail)
+            return bool(self.found[pattern][0] == node)
+        mark, known = len(self._trail), self._known
         matches = yield self._built_as(pattern, node)
         if matches:
             self.found.setdefault(pattern, []).append(node)
             self._trail.append(pattern)
         else:
             self._forget(mark)
+            self._known = known
         return matches
 
     def _built_as(self, pattern: DFPattern, node: Hashable) -> Question:
@@ -129,18 +145,24 @@ class Matcher:
                 return program.operator(node) == name
             case ExprPattern(expr):
                 return expr is node or program.alike(expr, node)
-            case VarPattern(name):
-                found = program.variable(node)
-                return found is not None and name in ("", found)
+            case VarPattern() | GlobalVarPattern() | ExternFuncPattern():
+                return self._is_named(pattern, node)
             case ConstantPattern():
                 return program.is_constant(node)
             case AltPattern(left, right):
                 return (yield self._ask(left, node)) or (yield self._ask(right, node))
+            case AndPattern(left, right):
+                return (yield self._ask(left, node)) and (yield self._ask(right, node))
+            case NotPattern(rejected):
+                return not (yield self._ask(rejected, node))
             case CallPattern():
                 return (yield self._call(pattern, node))
             case TuplePattern(patterns):
                 fields = program.fields(node)
                 return fields is not None and (yield self._all(patterns, fields))
+            case UnorderedTuplePattern(patterns):
+                fields = program.fields(node)
+                return fields is not None and len(fields) == len(patterns) and (yield self._unordered(patterns, fields))
             case TupleGetItemPattern(value, index):
                 field = program.projection(node)
                 return field is not None and index in (None, -1, field[1]) and (yield self._ask(value, field[0]))
@@ -159,15 +181,61 @@ class Matcher:
                 return (yield self._dominator(pattern, node))
             case AttrPattern(inner, attrs):
                 return (yield self._ask(inner, node)) and self._has(node, attrs)
-            case TypePattern(inner, wanted):
-                return program.alike(wanted, program.type_of(node)) and (yield self._ask(inner, node))
-            case ShapePattern(inner, shape):
-                tensor = program.shape_and_dtype(node)
-                return tensor is not None and program.alike(shape, tensor[0]) and (yield self._ask(inner, node))
-            case DataTypePattern(inner, dtype):
-                tensor = program.shape_and_dtype(node)
-                return tensor is not None and dtype == tensor[1] and (yield self._ask(inner, node))
+            case TypePattern() | ShapePattern() | DataTypePattern() | PrimArrPattern():
+                return self._is_typed(pattern, node) and (yield self._all(parts(pattern), [node] * len(parts(pattern))))
         raise AssertionError(f"no kind of pattern: {pattern!r}")
+
+    def _is_named(self, pattern: VarPattern | GlobalVarPattern | ExternFuncPattern, node: Hashable) -> bool:
+        match pattern:
+            case VarPattern(name):
+                found = self.program.variable(node)
+                local = not isinstance(pattern, DataflowVarPattern) or self.program.is_dataflow(node)
+                return local and found is not None and name in ("", found)
+            case GlobalVarPattern(name):
+                found = self.program.global_name(node)
+                return found is not None and name in found
+            case ExternFuncPattern(name):
+                found = self.program.external_name(node)
+                return found is not None and name in ("", found)
+
+    def _is_typed(self, pattern: DFPattern, node: Hashable) -> bool:
+        """Whether a node is of the type, shape or dtype, or is the shape, that a pattern names."""
+        program = self.program
+        match pattern:
+            case TypePattern(_, wanted):
+                known = program.admits(wanted, node, self._known)
+                self._known = self._known if known is None else known
+                return known is not None
+            case ShapePattern(_, shape):
+                tensor = program.shape_and_dtype(node)
+                return tensor is not None and program.alike(shape, tensor[0])
+            case DataTypePattern(_, dtype):
+                tensor = program.shape_and_dtype(node)
+                return tensor is not None and dtype == tensor[1]
+            case PrimArrPattern(fields):
+                values = program.shape_value(node)
+                return values is not None and program.alike(fields, values)
+        return False
+
+    def _unordered(
+        self, patterns: Sequence[DFPattern], fields: Sequence[Hashable], taken: tuple[int, ...] = ()
+    ) -> Question:
+        """Ask whether the patterns match the fields in some order; ``taken`` are those of the
+        first ones.
+        """
+        if len(taken) == len(patterns):
+            return True
+        for place, node in enumerate(fields):
+            if place in taken:
+                continue
+            mark, known = len(self._trail), self._known
+            if (yield self._ask(patterns[len(taken)], node)) and (
+                yield self._unordered(patterns, fields, (*taken, place))
+            ):
+                return True
+            self._forget(mark)
+            self._known = known
+        return False
 
     def _all(self, patterns: Sequence[DFPattern] | None, nodes: Sequence[Hashable]) -> Question:
         """Ask whether the nodes match one by one; None stands for any nodes."""
@@ -175,10 +243,11 @@ class Matcher:
             return True
         if len(patterns) != len(nodes):
             return False
-        mark = len(self._trail)
+        mark, known = len(self._trail), self._known
         for pattern, node in zip(patterns, nodes, strict=True):
             if not (yield self._ask(pattern, node)):
                 self._forget(mark)
+                self._known = known
                 return False
         return True
 
@@ -204,10 +273,19 @@ class Matcher:
         name = self._operator(pattern.op)
         if not (yield self._ask(pattern.op, callee)):
             return name is not None and (yield self._regrouped(name, pattern, node, args))
-        if (yield self._all(pattern.args, args)):
+        operands = pattern.args
+        if pattern.varg_default_wildcard and operands is not None:
+            if len(args) < len(operands):
+                return False
+            first, last = args[: len(operands)], args[::-1][: len(operands)]
+        else:
+            first, last = args, args[::-1]
+        if (yield self._all(operands, first)):
             return True
-        if name in COMMUTATIVE and pattern.args is not None:
-            return (yield self._all(pattern.args[::-1], args))
+        if self.program.any_pattern_commutes:
+            name = self.program.operator(callee)
+        if operands is not None and name in COMMUTATIVE:
+            return (yield self._all(operands, last))
         return False
 
     def _regrouped(self, name: str, pattern: CallPattern, node: Hashable, args: Sequence[Hashable]) -> Question:
@@ -275,19 +353,3 @@ class Matcher:
 
     def _is_side_input(self, callee: Hashable, node: Hashable) -> bool:
         return node == callee or self.program.is_constant(node) or self.program.variable(node) is not None
-
-
-def _answer(question: Question) -> bool:
-    """Return the answer to a question, and to those that it asks, on a stack of its own."""
-    stack: list[Question] = [question]
-    told: Any = None
-    while stack:
-        try:
-            asked = stack[-1].send(told)
-        except StopIteration as answer:  # noqa: PERF203
-            stack.pop()
-            told = answer.value
-        else:
-            stack.append(asked)
-            told = None
-    return bool(told)

@@ -5,19 +5,34 @@
               | pattern "|" pattern | dominates(parent, path, child)
               | pattern with a type, a dtype, a shape or attributes
 
+and in Relax also
+
+              | is_dfv | is_gv | ExternFuncPattern | is_shape | is_tuple in any order
+              | pattern "&" pattern | ~pattern
+
 A pattern is equal to itself only: where one stands at two places, both must match the same node.
-Names and meaning are those of ``tvm.relay.dataflow_pattern``.
+Names and meaning are those of ``tvm.relay.dataflow_pattern`` and ``tvm.relax.dpl``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, TypeVar, cast
 
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import patterns as kinds
+from relay2relax.core.matching.constraints import (
+    PatternSeq,
+    SameShapeConstraint,
+    Use,
+    joined,
+    note_arguments,
+)
 from relay2relax.core.matching.view import PatternError, matched, partitioned
+
+Self = TypeVar("Self", bound="DFPattern")
 
 
 def _every(_: object) -> bool:
@@ -32,24 +47,46 @@ class DFPattern:
     def __repr__(self) -> str:
         return f"<{type(self).__name__}>"
 
-    def __call__(self, *args: DFPattern | None) -> CallPattern:
-        """Return a call of what this matches; ``pattern(None)`` is a call with any arguments."""
-        return CallPattern(self, None if args == (None,) else _patterns(cast("tuple[DFPattern, ...]", args)))
+    def __call__(
+        self, *args: DFPattern | None, varg_default_wildcard: bool = False, add_constraint: bool = True
+    ) -> CallPattern:
+        """Return a call of what this matches; ``pattern(None)`` is a call with any arguments.
+
+        With ``varg_default_wildcard`` any others may follow the arguments. Within a
+        ``PatternContext`` the call uses its arguments, unless ``add_constraint`` is False.
+        """
+        given = None if args == (None,) else as_patterns(cast("tuple[DFPattern, ...]", args))
+        call = CallPattern(self, given, varg_default_wildcard)
+        if add_constraint:
+            note_arguments(call, given or ())
+        return call
 
     def __or__(self, other: DFPattern) -> AltPattern:
-        return AltPattern(self, _pattern(other))
+        return AltPattern(self, as_pattern(other))
+
+    def __and__(self, other: DFPattern) -> AndPattern:
+        return AndPattern(self, as_pattern(other))
+
+    def __invert__(self) -> NotPattern:
+        return NotPattern(self)
+
+    def __xor__(self, other: DFPattern | PatternSeq) -> PatternSeq:
+        return self.used_by(other)
+
+    def __rshift__(self, other: DFPattern | PatternSeq) -> PatternSeq:
+        return self.only_used_by(other)
 
     def __add__(self, other: DFPattern) -> CallPattern:
-        return is_op("add")(self, other)
+        return OperatorPattern("add")(self, other)
 
     def __sub__(self, other: DFPattern) -> CallPattern:
-        return is_op("subtract")(self, other)
+        return OperatorPattern("subtract")(self, other)
 
     def __mul__(self, other: DFPattern) -> CallPattern:
-        return is_op("multiply")(self, other)
+        return OperatorPattern("multiply")(self, other)
 
     def __truediv__(self, other: DFPattern) -> CallPattern:
-        return is_op("divide")(self, other)
+        return OperatorPattern("divide")(self, other)
 
     def has_attr(self, attrs: Mapping[str, object]) -> AttrPattern:
         """Return this pattern of a call, function or operator that has these attributes."""
@@ -59,6 +96,14 @@ class DFPattern:
         """Return this pattern of a value of the type."""
         return TypePattern(self, ttype)
 
+    def has_ty(self, ty: object) -> TypePattern:
+        """Return this pattern of a value of the struct info, as TVM 0.27 calls it."""
+        return TypePattern(self, ty)
+
+    def has_struct_info(self, struct_info: object) -> TypePattern:
+        """Return this pattern of a value of the struct info, whose dimensions stand for any."""
+        return TypePattern(self, struct_info)
+
     def has_dtype(self, dtype: str) -> DataTypePattern:
         """Return this pattern of a tensor of the dtype."""
         return DataTypePattern(self, dtype)
@@ -67,9 +112,20 @@ class DFPattern:
         """Return this pattern of a tensor of the shape."""
         return ShapePattern(self, tuple(shape))
 
-    def match(self, expr: object) -> bool:
-        """Whether ``expr`` is built as the pattern says; raises PatternError for no expression."""
-        return matched(expr, self)
+    def match(self, expr: object, var2val: Mapping[Any, Any] | None = None) -> bool:
+        """Whether ``expr`` is built as the pattern says; raises PatternError for no expression.
+
+        ``var2val`` are the values of variables that are bound beside ``expr``.
+        """
+        return matched(expr, self, var2val) is not None
+
+    def extract_matched_expr(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> dict[DFPattern, Any] | None:
+        """Return what each part of the pattern matched, None where ``expr`` is built otherwise.
+
+        Raises PatternError for no expression.
+        """
+        found = matched(expr, self, var2val)
+        return None if found is None else {pattern: nodes[0] for pattern, nodes in found.items()}
 
     def partition(
         self,
@@ -91,6 +147,27 @@ class DFPattern:
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> AltPattern:
         """Return this pattern, or what ``option_constructor`` makes of it."""
         return self | option_constructor(self)
+
+    def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
+        """Return the chain of this and ``other``, which uses it, as its ``index``-th variable."""
+        return joined(self, other, Use(False, index))
+
+    def only_used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
+        """Return the chain of this and ``other``, which alone uses it."""
+        return joined(self, other, Use(True, index))
+
+    def fork_to(self, *others: DFPattern | PatternSeq) -> None:
+        """Let each of ``others`` use this."""
+        for other in others:
+            self.used_by(other)
+
+    def same_shape_as(self, *others: DFPattern) -> SameShapeConstraint:
+        """Let this and ``others`` have one shape."""
+        return SameShapeConstraint(self, *others)
+
+    def dup(self: Self) -> Self:
+        """Return a pattern like this one of the same parts, which is another one."""
+        return copy(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -115,6 +192,25 @@ class VarPattern(DFPattern):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DataflowVarPattern(VarPattern):
+    """A variable that is seen in its block only."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GlobalVarPattern(DFPattern):
+    """A function of the module whose name has ``name`` in it."""
+
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ExternFuncPattern(DFPattern):
+    """A function outside of the module, of that name where one is given."""
+
+    global_symbol: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ConstantPattern(DFPattern):
     """Any constant."""
 
@@ -127,15 +223,16 @@ class WildcardPattern(DFPattern):
 
     def redirect_to(self, pattern: DFPattern) -> None:
         """Let this stand for ``pattern``."""
-        self.pattern = _pattern(pattern)
+        self.pattern = as_pattern(pattern)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class CallPattern(DFPattern):
-    """A call; ``args`` is None for any arguments."""
+    """A call; ``args`` is None for any arguments, and others may follow where it says so."""
 
     op: DFPattern
     args: tuple[DFPattern, ...] | None
+    varg_default_wildcard: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -147,7 +244,7 @@ class FunctionPattern(DFPattern):
 
     def __post_init__(self) -> None:
         if self.params is not None:
-            object.__setattr__(self, "params", _patterns(self.params))
+            object.__setattr__(self, "params", as_patterns(self.params))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -176,13 +273,26 @@ class TuplePattern(DFPattern):
 
     def __post_init__(self) -> None:
         if self.fields is not None:
-            object.__setattr__(self, "fields", _patterns(self.fields))
+            object.__setattr__(self, "fields", as_patterns(self.fields))
 
     def __getitem__(self, index: int) -> DFPattern:
         return (self.fields or ())[index]
 
     def __len__(self) -> int:
         return len(self.fields or ())
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class UnorderedTuplePattern(DFPattern):
+    """A tuple whose fields match in some order."""
+
+    fields: Sequence[DFPattern]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fields", as_patterns(self.fields))
+
+    def __len__(self) -> int:
+        return len(self.fields)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -199,6 +309,34 @@ class AltPattern(DFPattern):
 
     left: DFPattern
     right: DFPattern
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AndPattern(DFPattern):
+    """What both match."""
+
+    left: DFPattern
+    right: DFPattern
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NotPattern(DFPattern):
+    """What another does not match."""
+
+    reject: DFPattern
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PrimArrPattern(DFPattern):
+    """A shape that is a value."""
+
+    fields: tuple[object, ...]
+
+    def __getitem__(self, index: int) -> object:
+        return self.fields[index]
+
+    def __len__(self) -> int:
+        return len(self.fields)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -257,8 +395,12 @@ def parts(pattern: DFPattern) -> tuple[DFPattern, ...]:
             return tuple(given or ())
         case TupleGetItemPattern(value):
             return (value,)
-        case AltPattern(left, right):
+        case UnorderedTuplePattern(given):
+            return tuple(given)
+        case AltPattern(left, right) | AndPattern(left, right):
             return (left, right)
+        case NotPattern(rejected):
+            return (rejected,)
         case DominatorPattern(parent, path, child):
             return (parent, path, child)
         case TypePattern(inner) | DataTypePattern(inner) | ShapePattern(inner) | AttrPattern(inner):
@@ -268,85 +410,7 @@ def parts(pattern: DFPattern) -> tuple[DFPattern, ...]:
     return ()
 
 
-# --- the names that programs use ------------------------------------------------------------------
-
-
-def wildcard() -> WildcardPattern:
-    """Return the pattern of anything."""
-    return WildcardPattern()
-
-
-def is_var(name: str = "") -> VarPattern:
-    """Return the pattern of a variable, of that name where one is given."""
-    return VarPattern(name)
-
-
-def is_constant() -> ConstantPattern:
-    """Return the pattern of any constant."""
-    return ConstantPattern()
-
-
-def is_expr(expr: object) -> ExprPattern:
-    """Return the pattern of expressions that are built like ``expr``."""
-    return ExprPattern(expr)
-
-
-def is_op(op_name: str) -> OperatorPattern:
-    """Return the pattern of an operator."""
-    return OperatorPattern(op_name)
-
-
-def is_tuple(fields: Sequence[DFPattern] | None) -> TuplePattern:
-    """Return the pattern of a tuple; None stands for any fields."""
-    return TuplePattern(fields)
-
-
-def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> TupleGetItemPattern:
-    """Return the pattern of a field of a tuple; None stands for any of them."""
-    return TupleGetItemPattern(_pattern(tuple_value), index)
-
-
-def is_if(cond: DFPattern, true_branch: DFPattern, false_branch: DFPattern) -> IfPattern:
-    """Return the pattern of a condition and both branches."""
-    return IfPattern(*_patterns((cond, true_branch, false_branch)))
-
-
-def is_let(var: DFPattern, value: DFPattern, body: DFPattern) -> LetPattern:
-    """Return the pattern of a let."""
-    return LetPattern(*_patterns((var, value, body)))
-
-
-def has_type(ttype: object, pattern: DFPattern | None = None) -> TypePattern:
-    """Return the pattern of a value of a type."""
-    return (pattern or wildcard()).has_type(ttype)
-
-
-def has_dtype(dtype: str, pattern: DFPattern | None = None) -> DataTypePattern:
-    """Return the pattern of a tensor of a dtype."""
-    return (pattern or wildcard()).has_dtype(dtype)
-
-
-def has_shape(shape: Iterable[object], pattern: DFPattern | None = None) -> ShapePattern:
-    """Return the pattern of a tensor of a shape."""
-    return (pattern or wildcard()).has_shape(shape)
-
-
-def has_attr(attrs: Mapping[str, object], pattern: DFPattern | None = None) -> AttrPattern:
-    """Return the pattern of a call, function or operator with these attributes."""
-    return (pattern or wildcard()).has_attr(attrs)
-
-
-def dominates(parent: DFPattern, path: DFPattern, child: DFPattern) -> DominatorPattern:
-    """Return the pattern of ``child``, made of one ``parent`` by way of ``path`` alone."""
-    return DominatorPattern(*_patterns((parent, path, child)))
-
-
-def match(pattern: DFPattern, expr: object) -> bool:
-    """Whether ``expr`` is built as ``pattern`` says; raises PatternError for no expression."""
-    return _pattern(pattern).match(expr)
-
-
-def _pattern(given: DFPattern) -> DFPattern:
+def as_pattern(given: DFPattern) -> DFPattern:
     """Return ``given``; raises PatternError where it is no pattern."""
     if not isinstance(given, DFPattern):
         raise PatternError(
@@ -355,5 +419,5 @@ def _pattern(given: DFPattern) -> DFPattern:
     return given
 
 
-def _patterns(given: Iterable[DFPattern]) -> tuple[DFPattern, ...]:
-    return tuple(map(_pattern, given))
+def as_patterns(given: Iterable[DFPattern]) -> tuple[DFPattern, ...]:
+    return tuple(map(as_pattern, given))

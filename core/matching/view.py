@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import singledispatch
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import patterns as kinds
@@ -24,7 +24,16 @@ class PatternError(Relay2RelaxError):
 
 
 class View(Protocol):
-    """A program as the matcher sees it. What a node is not, is None."""
+    """A program as the matcher sees it. What a node is not, is None.
+
+    ``any_pattern_commutes``: whether operands of ``add`` may stand in either order for every
+    pattern that matches ``add``, or for patterns that name it alone.
+    """
+
+    any_pattern_commutes: bool
+
+    def value(self, node: Hashable) -> Hashable:
+        """Return what ``node`` stands for: the value of a variable that is bound, or itself."""
 
     def inputs(self, node: Hashable) -> Sequence[Hashable]:
         """Return the nodes that ``node`` is computed from, in their order."""
@@ -59,14 +68,31 @@ class View(Protocol):
     def variable(self, node: Hashable) -> str | None:
         """Return the name of a variable."""
 
+    def is_dataflow(self, node: Hashable) -> bool:
+        """Whether ``node`` is a variable that is seen in its block only."""
+
+    def global_name(self, node: Hashable) -> str | None:
+        """Return the name of a function of the module."""
+
+    def external_name(self, node: Hashable) -> str | None:
+        """Return the name of a function outside of the module."""
+
+    def shape_value(self, node: Hashable) -> tuple[object, ...] | None:
+        """Return the extents of a shape that is a value."""
+
     def is_constant(self, node: Hashable) -> bool:
         """Whether ``node`` is a constant."""
 
     def attribute(self, node: Hashable, name: str) -> object:
         """Return an attribute of a call, function or operator; ABSENT where it has none."""
 
-    def type_of(self, node: Hashable) -> object:
-        """Return the type. Raises an error of ours where it cannot be inferred."""
+    def admits(self, wanted: object, node: Hashable, known: Mapping[Any, Any]) -> Mapping[Any, Any] | None:
+        """Return ``known`` and what else variables of the type ``wanted`` stand for, given
+        ``node``.
+
+        None where the node is of another type. Raises an error of ours where its type cannot be
+        inferred.
+        """
 
     def shape_and_dtype(self, node: Hashable) -> tuple[object, str] | None:
         """Return those of a tensor."""
@@ -75,11 +101,30 @@ class View(Protocol):
         """Whether two expressions, types or shapes are built alike."""
 
 
+# The nodes that a part of a pattern matched: one, but along the path of a dominator.
+Found: TypeAlias = "dict[Any, list[Hashable]]"
+
+
 @singledispatch
-def matched(expr: object, pattern: Hashable) -> bool:
-    """Whether ``expr`` is built as ``pattern`` says; raises PatternError for what is no program."""
+def matched(expr: object, pattern: Hashable, values: Mapping[Any, Any] | None = None) -> Found | None:
+    """Return what the parts of ``pattern`` matched in ``expr``, None where it is built otherwise.
+
+    ``values`` are those of variables that are bound beside it. Raises PatternError for what is no
+    program.
+    """
     raise PatternError(
         mistake(kinds.PATTERN, what="what is matched", expected="an expression", found=type(expr).__name__)
+    )
+
+
+@singledispatch
+def matched_block(block: object, context: Any) -> Mapping[Any, Any] | None:
+    """Return the variables of ``block`` that patterns match under the constraints of ``context``.
+
+    Raises PatternError for what is no dataflow block.
+    """
+    raise PatternError(
+        mistake(kinds.PATTERN, what="what is matched", expected="a dataflow block", found=type(block).__name__)
     )
 
 

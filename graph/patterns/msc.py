@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from relay2relax.core.matching.patterns import DFPattern, is_constant, is_op, wildcard
+from relay2relax.core.matching.language import is_constant, is_op, wildcard
+from relay2relax.core.matching.patterns import DFPattern
 from relay2relax.graph.patterns.pattern import Emit, FusionPattern, Match
 from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
 from relay2relax.relay_ir.ir.expr import Call, Constant

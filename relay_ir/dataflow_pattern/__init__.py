@@ -10,6 +10,23 @@ A callback is a :class:`DFPatternCallback`: its ``pattern``, and what takes its 
 their matcher are those of every IR (``core/matching``); what belongs to Relay is here.
 """
 
+from relay2relax.core.matching.language import (
+    dominates,
+    has_attr,
+    has_dtype,
+    has_shape,
+    has_type,
+    is_constant,
+    is_expr,
+    is_if,
+    is_let,
+    is_op,
+    is_tuple,
+    is_tuple_get_item,
+    is_var,
+    match,
+    wildcard,
+)
 from relay2relax.core.matching.patterns import (
     AltPattern,
     AttrPattern,
@@ -29,21 +46,6 @@ from relay2relax.core.matching.patterns import (
     TypePattern,
     VarPattern,
     WildcardPattern,
-    dominates,
-    has_attr,
-    has_dtype,
-    has_shape,
-    has_type,
-    is_constant,
-    is_expr,
-    is_if,
-    is_let,
-    is_op,
-    is_tuple,
-    is_tuple_get_item,
-    is_var,
-    match,
-    wildcard,
 )
 from relay2relax.core.matching.view import PatternError
 from relay2relax.relay_ir.dataflow_pattern.partition import partition

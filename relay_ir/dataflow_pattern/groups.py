@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from relay2relax.core.matching.matcher import Found, Matcher
+from relay2relax.core.matching.matcher import Matcher
 from relay2relax.core.matching.patterns import (
     AltPattern,
     CallPattern,
@@ -17,6 +17,7 @@ from relay2relax.core.matching.patterns import (
     TuplePattern,
     parts,
 )
+from relay2relax.core.matching.view import Found
 from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.dataflow_pattern.view import RelayView
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, If, Let, Match, Op, Tuple, TupleGetItem, Var

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 from relay2relax.core.matching.matcher import Matcher
 from relay2relax.core.matching.patterns import DFPattern
-from relay2relax.core.matching.view import ABSENT, matched
+from relay2relax.core.matching.view import ABSENT, Found, matched
 from relay2relax.core.walk import post_order
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.table import fusion_of
@@ -45,6 +45,8 @@ class RelayView:
     inferred when a pattern asks for it.
     """
 
+    any_pattern_commutes = False
+
     def __init__(self, expr: Expr, mod: IRModule | None = None) -> None:
         self.expr = expr
         self.mod = mod or IRModule()
@@ -57,6 +59,10 @@ class RelayView:
         """The variables whose value refers to them: those uses are no data flow."""
         lets = [node for node in nodes(self.expr) if isinstance(node, Let) and isinstance(node.value, Function)]
         return frozenset(let.var for let in lets if let.var in free_vars(let.value))
+
+    def value(self, node: Hashable) -> Hashable:
+        """Return ``node``: lets are nodes of the graph."""
+        return node
 
     def inputs(self, node: Hashable) -> Sequence[Expr]:
         """Return what ``node`` is computed from; a variable that a let binds, from its value."""
@@ -139,6 +145,22 @@ class RelayView:
         """Return the name of a local variable."""
         return node.name if isinstance(node, Var) else None
 
+    def is_dataflow(self, node: Hashable) -> bool:
+        """Whether ``node`` is seen in its block only: Relay has no blocks."""
+        return False
+
+    def global_name(self, node: Hashable) -> str | None:
+        """Return the name of a function of the module."""
+        return node.name if isinstance(node, GlobalVar) else None
+
+    def external_name(self, node: Hashable) -> str | None:
+        """Return None: Relay has no functions outside of the module."""
+        return None
+
+    def shape_value(self, node: Hashable) -> tuple[object, ...] | None:
+        """Return None: Relay's shapes are tensors."""
+        return None
+
     def is_constant(self, node: Hashable) -> bool:
         """Whether ``node`` is a constant."""
         return isinstance(node, Constant)
@@ -165,6 +187,10 @@ class RelayView:
 
     # --- types ------------------------------------------------------------------------------------
 
+    def admits(self, wanted: object, node: Hashable, known: Mapping[Any, Any]) -> Mapping[Any, Any] | None:
+        """Return ``known`` where ``node`` is of the type ``wanted``; raises TypeInferenceError."""
+        return known if self.alike(wanted, self.type_of(node)) else None
+
     def type_of(self, node: Hashable) -> Type:
         """Return the type of an expression; raises TypeInferenceError where it has none."""
         expr = cast(Expr, node)
@@ -189,6 +215,5 @@ class RelayView:
 
 
 @matched.register(RelayExpr)
-def _(expr: RelayExpr, pattern: DFPattern) -> bool:
-    view = RelayView(cast(Expr, expr))
-    return Matcher(view).match(pattern, cast(Expr, expr)) is not None
+def _(expr: RelayExpr, pattern: DFPattern, values: Mapping[Any, Any] | None = None) -> Found | None:
+    return Matcher(RelayView(cast(Expr, expr))).match(pattern, cast(Expr, expr))
