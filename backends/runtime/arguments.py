@@ -8,6 +8,7 @@ otherwise, as TVM's executors do. ``as_array`` is the one place where it comes i
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
@@ -31,8 +32,10 @@ def bind_arguments(
     """Return one value per parameter, as numpy arrays (tuples of them for tuple types).
 
     ``function`` is named in messages. A symbolic extent takes its value from the first argument
-    that has it. Raises ExecutionError naming the parameter for a missing, surplus or repeated
-    argument and for a wrong rank or extent.
+    that has it. Where every parameter has a value, one under another name is left out with a
+    warning: importers drop inputs that nothing uses, and TVM's executors take values for them.
+    Raises ExecutionError naming the parameter for a missing, surplus or repeated argument and for a
+    wrong rank or extent.
     """
     names = [name for name, _ in parameters]
     if len(args) > len(parameters):
@@ -45,7 +48,10 @@ def bind_arguments(
                 raise ExecutionError(
                     f"{function}: argument `{name}` is given by position and by name", kind=running.ARGUMENT
                 )
-            known = ", ".join(rest[:12]) or "none"
+            if named.keys() >= set(rest):
+                warnings.warn(f"{function} has no parameter `{name}`; its value is not used", stacklevel=3)
+                continue
+            known = ", ".join(rest[:12])
             raise ExecutionError(f"{function} has no parameter `{name}`; not given yet: {known}", kind=running.ARGUMENT)
         if rest.count(name) > 1:
             raise ExecutionError(

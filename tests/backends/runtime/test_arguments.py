@@ -94,6 +94,15 @@ def test_what_is_refused() -> None:
     assert "several parameters called `x`" in message(parameters=(X, X), x=x)
 
 
+def test_a_value_for_an_input_that_the_program_lacks_is_left_out_aloud() -> None:
+    """As TVM's executors do; that all parameters have values tells it from a slip."""
+    x, y = np.ones((2, 3)), np.ones(4)
+    with pytest.warns(UserWarning, match="main has no parameter `unused`; its value is not used"):
+        first, second = bind_arguments("main", (X, Y), (x,), {"y": y, "unused": x})
+    np.testing.assert_array_equal(of_type(first, np.ndarray), x)
+    np.testing.assert_array_equal(of_type(second, np.ndarray), y)
+
+
 def test_symbolic_extents_agree_among_arguments() -> None:
     n = Var("n")
     parameters = (("a", TensorType((n, 2))), ("b", TensorType((mul(n, 3),))))
