@@ -21,6 +21,10 @@ _UNPACK = "unpack it, and name the file inside"
 ONNX = "an ONNX model; relay_ir.frontend.from_onnx imports those, in Python: the command reads Relay alone"
 # What TVM compiled: see ``relax_ir/compiled``.
 _COMPILED = "use what it was compiled from; where it has the graph of an executor, `relay2relax inspect` shows that"
+_OBJECTS = (
+    "a library that TVM compiled, as object files in a compressed archive; it holds no Relay: use what it was compiled "
+    "from"
+)
 # What a command asked for where it was given another file.
 Asked = Literal["model", "weights"]
 # What to do with a file that is right in another place.
@@ -106,6 +110,8 @@ def describe_content(buffer: memoryview, asked: Asked) -> str:
         return what or _with_advice("an npz file of arrays", "", "weights", asked)
     if is_tar(buffer):
         return _describe_tar(buffer)
+    if _holds_objects(head):
+        return _OBJECTS
     for kind in _KINDS:
         if head.startswith(kind.mark, kind.place):
             return _with_advice(kind.what, kind.advice, kind.holds, asked)
@@ -185,6 +191,17 @@ def _describe_tar(buffer: memoryview) -> str:
     if "metadata.json" in files:
         return f"an archive in TVM's Model Library Format that holds no Relay: {_COMPILED}"
     return f"a tar archive; {_UNPACK}"
+
+
+def _holds_objects(head: bytes) -> bool:
+    """Whether ``head`` begins a compressed tar archive whose first file is an object file."""
+    if not head.startswith(b"\x1f\x8b"):
+        return False
+    try:
+        begin = zlib.decompressobj(wbits=31).decompress(head, 1024)
+    except zlib.error:
+        return False
+    return is_tar(memoryview(begin)) and begin[:100].split(b"\0")[0].endswith(b".o")
 
 
 def _is_onnx(head: bytes) -> bool:

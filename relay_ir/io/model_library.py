@@ -1,7 +1,8 @@
 """Archives in TVM's Model Library Format: what a model was compiled from, beside what came of it.
 
-The archive is a tar. ``src/relay.txt``, from version 6 on ``src/NAME.relay``, is the module as a
-text without metadata, and ``parameters/NAME.params`` has the weights as the compiler left them.
+The archive is a tar. ``src/relay.txt`` is the module as a text without metadata, in versions 1 to 3
+``relay.txt`` and in version 7 ``src/NAME.relay``, and ``parameters/NAME.params`` has the weights as
+the compiler left them.
 Source: ``python/tvm/micro/model_library_format.py`` of TVM 0.8 to 0.18.
 """
 

@@ -21,8 +21,10 @@ def @main(%data: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32]) {
 }
 """
 VALUES = {"w": np.arange(12, dtype=np.float32).reshape(3, 4)}
-# Versions of the format, and where the text lies in them.
-LAYOUTS = {1: "./src/relay.txt", 5: "./src/relay.txt", 7: "./src/net.relay"}
+# Versions of the format, and where the text lies in them, as TVM's history of its writer has it.
+LAYOUTS = {
+    **dict.fromkeys((1, 2, 3), "./relay.txt"), **dict.fromkeys((4, 5, 6), "./src/relay.txt"), 7: "./src/net.relay",
+}  # fmt: skip
 
 
 def library(version: int = 5, **more: bytes) -> bytes:
