@@ -22,7 +22,7 @@ from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import check_positions, integers
 from relay2relax.ops.nn.convolution import conv_compute, conv_numpy
 from relay2relax.ops.nn.convolution_rules import Conv2DAttrs, extents_in, read_call
-from relay2relax.ops.registry.attributes import DType, IndexExpr, Int, String
+from relay2relax.ops.registry.attributes import DType, Int, OptionalIndexExpr, String
 from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.types import TensorType, Type, show
@@ -44,9 +44,11 @@ class ConvGemmWeightTransformAttrs:
 
 @dataclass(frozen=True, slots=True)
 class DensePackAttrs:
-    """``weight_layout`` is e.g. ``NC8n``: units in blocks of 8."""
+    """``weight_layout`` is e.g. ``NC8n``: units in blocks of 8; the weight says how many there are
+    where ``units`` does not.
+    """
 
-    units: IndexExpr
+    units: OptionalIndexExpr
     out_dtype: DType = ""
     weight_layout: String = "NC"
 
@@ -236,7 +238,7 @@ def dense_pack_type(attrs: DensePackAttrs, data: Type, weight: Type) -> TensorTy
         raise OpError(mistake(operators.RANK, what="the data", rank=x.rank, expected="2: (batch, inputs)"), 0)
     if equal(x.shape[1], inputs) is False:
         raise OpError(f"the data has {x.shape[1]} inputs, the weight takes {inputs}", 1)
-    if equal(units, attrs.units) is False:
+    if attrs.units is not None and equal(units, attrs.units) is False:
         raise OpError(
             mistake(operators.ATTRIBUTE, name="units", value=attrs.units, expected=f"{units}, the units of the weight"),
             1,

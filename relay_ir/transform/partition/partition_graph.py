@@ -25,9 +25,10 @@ from relay2relax.relay_ir.ir.expr import (
     children,
 )
 from relay2relax.relay_ir.ir.module import IRModule
-from relay2relax.relay_ir.ir.rewrite import free_vars, nodes, with_children
+from relay2relax.relay_ir.ir.rewrite import free_vars, nodes, rewrite, with_children
 from relay2relax.relay_ir.ir.types import TupleType
-from relay2relax.relay_ir.transform.partition.annotations import BEGIN, END, annotation, compiler, operand
+from relay2relax.relay_ir.transform.infrastructure import map_functions
+from relay2relax.relay_ir.transform.partition.annotations import BEGIN, END, annotated, annotation, compiler, operand
 
 if TYPE_CHECKING:
     from networkx.utils import UnionFind
@@ -41,14 +42,18 @@ class PartitionGraph(Pass[IRModule]):
     """Move every region between ``compiler_begin`` and ``compiler_end`` into a global function.
 
     The function has ``Compiler``, ``global_symbol``, ``Primitive`` and ``Inline``, and is named as
-    TVM names it: ``tvmgen_default_dnnl_main_0``. Regions that share a node are one; a region with
-    several results gives a tuple. Constants that go in become part of the function. Annotations for
-    the compiler ``default`` are left out. Functions that have a ``Compiler`` already stay.
+    TVM names it: ``tvmgen_default_dnnl_main_0``, where ``default`` is ``mod_name``. Regions that
+    share a node are one; a region with several results gives a tuple, and so does one whose result
+    is a tuple, with the fields of it. With ``bind_constants``, constants and tuples of them that go
+    in become part of the function. Annotations for the compiler ``default`` are left out. Functions
+    that have a ``Compiler`` already stay.
 
     Raises UnsupportedError where a region needs its own result through what is outside of it, and
     where a region mixes compilers. TVM 0.18 src/relay/transforms/partition_graph.cc.
     """
 
+    mod_name: str = "default"
+    bind_constants: bool = True
     opt_level: ClassVar[int] = 0
 
     def transform(self, mod: IRModule) -> IRModule:
@@ -57,11 +62,12 @@ class PartitionGraph(Pass[IRModule]):
         met = (node for node in nodes(*mod.functions.values()) if isinstance(node, Op))
         if not any(op.name in (BEGIN, END) for op in met):
             return mod
+        mod = map_functions(mod, _with_flat_results)
         typed = typed_module(mod)
         functions = dict(mod.functions)
         for var, function in mod.functions.items():
             if "Compiler" not in function.attrs:
-                made = _Partitioning(typed, var.name, function)
+                made = _Partitioning(typed, var.name, function, self)
                 functions[var] = made.rewritten()
                 functions |= made.functions
         return replace(mod, functions=functions, types={})
@@ -81,12 +87,17 @@ class _Region:
     def __hash__(self) -> int:
         return id(self)
 
+    @property
+    def results(self) -> list[Expr]:
+        """The values that come out, each once."""
+        return list(dict.fromkeys(operand(end) for end in self.outputs))
+
 
 class _Partitioning:
     """One function of the module, and the functions that its regions become."""
 
-    def __init__(self, mod: IRModule, name: str, function: Function) -> None:
-        self.mod = mod
+    def __init__(self, mod: IRModule, name: str, function: Function, options: PartitionGraph) -> None:
+        self.mod, self.options = mod, options
         self.name = name
         self.function = function
         self.functions: dict[GlobalVar, Function] = {}
@@ -190,9 +201,9 @@ class _Partitioning:
         params: dict[Expr, Var] = {}
         values: dict[Expr, Expr] = {}
         for place, begin in enumerate(self._arguments(region)):
-            given = _source(begin)
-            if isinstance(given, Constant):
-                values[given] = given
+            given, made = _source(begin), done.get(operand(begin))
+            if made is not None and self.options.bind_constants and _is_constant(made):
+                values[given] = made
                 continue
             name = f"{region.compiler}_{region.number}_i{place}"
             values[given] = params[operand(begin)] = Var(name, self.mod.types.get(begin))
@@ -201,12 +212,12 @@ class _Partitioning:
             raise self._refusal(
                 region.inputs[0], f"a region for {region.compiler} needs a value that is made of its own"
             )
-        results = _inside([operand(end) for end in region.outputs], values)
+        results = _inside(region.results, values)
         body = results[0] if len(results) == 1 else Tuple(tuple(results))
         outer = free_vars(Function(tuple(params.values()), body))
         var = GlobalVar(self._symbol(region))
         attrs = {"global_symbol": var.name, "Primitive": 1, "Compiler": region.compiler, "Inline": 1}
-        types = [self.mod.types[operand(end)] for end in region.outputs]
+        types = [self.mod.types[one] for one in region.results]
         ret = types[0] if len(types) == 1 else TupleType(tuple(types))
         self.functions[var] = Function((*params.values(), *outer), body, ret, attrs=attrs)
         return Call(var, (*(done[one] for one in params), *outer))
@@ -215,17 +226,39 @@ class _Partitioning:
         if region not in calls:
             raise self._circle(region, end)
         call = calls[region]
-        return call if len(region.outputs) == 1 else TupleGetItem(call, region.outputs.index(end))
+        results = region.results
+        return call if len(results) == 1 else TupleGetItem(call, results.index(operand(end)))
 
     def _symbol(self, region: _Region) -> str:
         """Return a free name for the function of a region."""
         taken = {var.name for var in (*self.mod.functions, *self.mod.opaque_functions)}
-        name = wanted = f"tvmgen_default_{region.compiler}_{self.name}_{region.number}"
+        name = wanted = f"tvmgen_{self.options.mod_name}_{region.compiler}_{self.name}_{region.number}"
         number = 0
         while name in taken:
             number += 1
             name = f"{wanted}_{number}"
         return name
+
+
+def _with_flat_results(function: Function) -> Function:
+    """Return ``function`` with what ends a region and is a tuple as a tuple of such ends."""
+
+    def flat(node: Expr) -> Expr:
+        if annotation(node) != END:
+            return node
+        value = operand(node)
+        if not isinstance(value, Tuple):
+            return node
+        return replace(value, fields=tuple(annotated(END, one, compiler(node)) for one in value.fields))
+
+    made = rewrite(function, flat)
+    assert isinstance(made, Function)
+    return made
+
+
+def _is_constant(expr: Expr) -> bool:
+    fields = expr.fields if isinstance(expr, Tuple) else (expr,)
+    return all(isinstance(one, Constant) for one in fields)
 
 
 def _source(node: Expr) -> Expr:

@@ -15,7 +15,14 @@ from relay2relax.relay_ir import Call, Expr, Function, IRModule, Op, TensorType,
 from relay2relax.relay_ir.dataflow_pattern import DFPattern, is_op, is_tuple, is_tuple_get_item, wildcard
 from relay2relax.relay_ir.ir.expr import children
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform import AnnotateTarget, FunctionPass, MergeCompilerRegions, MergeComposite
+from relay2relax.relay_ir.transform import (
+    AnnotateTarget,
+    FunctionPass,
+    MergeCompilerRegions,
+    MergeComposite,
+    PartitionGraph,
+    Sequential,
+)
 from relay2relax.relay_ir.transform.partition.annotations import BEGIN, END, annotated, annotation
 
 Types = Mapping[Expr, Type]
@@ -133,6 +140,28 @@ def test_annotations_are_those_of_tvm(recorded: Any) -> None:
     cases = [case for case in recorded("passes") if case["passes"] == ["AnnotateTargetFunc"]]
     assert failures(cases, annotate) == []
     assert len(cases) == 13
+
+
+# The operators that the targets of TVM's tests of partitioning support.
+PARTITIONED: Mapping[str, Sequence[str]] = {
+    "test_duplicate_outputs": ["abs"],
+    "test_flatten_tuple_output": ["split", "abs"],
+    "test_constant_tuples": ["qnn.concatenate"],
+}
+TARGET_OF = {"test_constant_tuples": "const_tuples"}
+
+
+def test_partitions_are_those_of_tvm(recorded: Any) -> None:
+    """Annotated, merged and partitioned, one after the other."""
+
+    def partition(case: Mapping[str, Any]) -> Sequential[IRModule]:
+        name = name_of(case)
+        annotated_for = AnnotateTarget({TARGET_OF.get(name, name): PARTITIONED[name]})
+        return Sequential([annotated_for, MergeCompilerRegions(), PartitionGraph()])
+
+    cases = [case for case in recorded("passes") if case["passes"] == ["AnnotateTarget", "sequential", "sequential"]]
+    assert failures(cases, partition) == []
+    assert len(cases) == 3
 
 
 def test_regions_are_those_of_tvm(recorded: Any) -> None:
