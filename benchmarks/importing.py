@@ -8,7 +8,7 @@ import importlib.util
 
 from common import Case, Options, model_cases, table, timed
 
-from relay2relax import relay_ir, translator
+from relay2relax import graph, relay_ir, translator
 from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.ir.expr import children
 
@@ -22,13 +22,15 @@ def operators(mod: relay_ir.IRModule) -> int:
 
 def measure(case: Case) -> dict[str, float]:
     """Return the seconds per thousand operators of one model, and how many it has."""
-    from onnx_export import export
     from tvm.relax.frontend.onnx import from_onnx
 
     mod = relay_ir.parse(case.text)
     typed = relay_ir.infer_type(mod)
     count = operators(typed) / 1000
-    model = export(typed, [a if w else None for a, w in zip(case.arguments, case.weights, strict=True)])
+    triples = zip(case.names, case.arguments, case.weights, strict=True)
+    weights = {name: array for name, array, is_weight in triples if is_weight}
+    found, held = graph.from_relay(typed)
+    model = graph.to_onnx(found, {**held, **weights})
 
     def ours() -> str:
         return translator.via_graph(relay_ir.infer_type(mod)).script()

@@ -2,7 +2,7 @@
 PyTorch.
 
 Weights are bound for everybody, as ``relay.build(mod, params=params)`` had them: packing them is
-part of the build. No model is defined twice: ONNX Runtime and PyTorch get what ``onnx_export.py``
+part of the build. No model is defined twice: ONNX Runtime and PyTorch get what ``graph.to_onnx``
 makes of the Relay module.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from common import Case, timed
 from threads import THREADS
 
-from relay2relax import backends, relay_ir, translator
+from relay2relax import backends, graph, relay_ir, translator
 
 
 class Model:
@@ -37,9 +37,8 @@ class Model:
 
     def onnx(self) -> Any:
         """Return the ONNX model with weights bound."""
-        from onnx_export import export
-
-        return export(self.typed, [self.weights.get(name) for name in self.case.names])
+        found, held = graph.from_relay(self.typed)
+        return graph.to_onnx(found, {**held, **self.weights})
 
 
 @dataclass

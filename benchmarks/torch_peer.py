@@ -1,4 +1,4 @@
-"""PyTorch on the ONNX models that ``onnx_export.py`` makes: every node becomes a call of a torch
+"""PyTorch on the ONNX models that ``graph.to_onnx`` makes: every node becomes a call of a torch
 function.
 
 Only what these models use. What depends on constants alone is computed once, as ONNX Runtime does
@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -67,16 +68,14 @@ def _gather(a: Mapping[str, Any], _: Sequence[Any]) -> Callable[..., Any]:
     return call
 
 
-def _split(a: Mapping[str, Any], _: Sequence[Any]) -> Callable[..., Any]:
-    count, axis = a["num_outputs"], a.get("axis", 0)
-    return lambda x: torch.split(x, -(-x.shape[axis] // count), axis)
+def _split(a: Mapping[str, Any], constants: Sequence[Any]) -> Callable[..., Any]:
+    axis, sizes = a.get("axis", 0), constants[1].tolist()
+    return lambda x, _: torch.split(x, sizes, axis)
 
 
 def _layer_norm(a: Mapping[str, Any], _: Sequence[Any]) -> Callable[..., Any]:
-    if a.get("axis", -1) != -1:
-        raise ValueError("layer normalisation is over the last axis")
     epsilon = a.get("epsilon", 1e-5)
-    return lambda x, scale, bias=None: F.layer_norm(x, x.shape[-1:], scale, bias, epsilon)
+    return lambda x, scale, bias=None: F.layer_norm(x, scale.shape, scale, bias, epsilon)
 
 
 def _clip(_: Mapping[str, Any], constants: Sequence[Any]) -> Callable[..., Any]:
@@ -104,13 +103,16 @@ MAKERS: dict[str, Maker] = {
     },
     "Identity": _function(lambda x: x),
     "GlobalAveragePool": _function(lambda x: F.adaptive_avg_pool2d(x, 1)),
-    "Shape": _function(lambda x: torch.tensor(x.shape)),
+    "Shape": lambda a, _: lambda x: torch.tensor(x.shape)[a.get("start", 0) : a.get("end")],
+    "Max": _function(torch.maximum),
+    "Min": _function(torch.minimum),
+    "Expand": _with_list(lambda a, shape: lambda x, _: x.expand(shape)),
     "Flatten": lambda a, _: lambda x: torch.flatten(x, a.get("axis", 1)),
     "Softmax": lambda a, _: lambda x: torch.softmax(x, a.get("axis", -1)),
     "Transpose": lambda a, _: lambda x: x.permute(a.get("perm") or [*reversed(range(x.dim()))]),
     "Concat": lambda a, _: lambda *parts: torch.cat(parts, a["axis"]),
     "Reshape": _with_list(lambda a, shape: lambda x, _: torch.reshape(x, shape)),
-    "Unsqueeze": _with_list(lambda a, axes: lambda x, _: x.unsqueeze(axes[0])),
+    "Unsqueeze": _with_list(lambda a, axes: lambda x, _: functools.reduce(torch.unsqueeze, axes, x)),
     "ReduceMean": _with_list(lambda a, axes: lambda x, _: x.mean(axes, keepdim=bool(a.get("keepdims", 1)))),
     "Clip": _clip,
     "BatchNormalization": lambda a, _: lambda x, gamma, beta, mean, variance: F.batch_norm(

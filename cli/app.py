@@ -119,13 +119,18 @@ def convert(
 def export(
     model: Model,
     params: Params = None,
-    form: Annotated[ExportFormat, typer.Option("--format", "-f", help="A C library.")] = ExportFormat.C,
+    form: Annotated[
+        ExportFormat, typer.Option("--format", "-f", help="A C library, or an ONNX model.")
+    ] = ExportFormat.C,
     out: Annotated[
-        Optional[Path], typer.Option("--out", "-o", help="Folder for the library [default: NAME_c].")
+        Optional[Path], typer.Option("--out", "-o", help="Folder for the files [default: NAME_c, NAME_onnx].")
     ] = None,
     via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
     bind_params: Annotated[
-        bool, typer.Option("--bind-params", help="Make params the library's weights; otherwise they are inputs.")
+        bool,
+        typer.Option(
+            "--bind-params", help="Make params the library's weights; otherwise they are inputs. ONNX models hold them."
+        ),
     ] = False,
     dims: DimsOption = None,
     march: Annotated[
@@ -142,10 +147,11 @@ def export(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write MODEL as a C library that needs no Python.
+    """Write MODEL as a C library that needs no Python, or as an ONNX model.
 
-    Writes header, sources, weights, a command, and a Makefile, all of them or none. The files are
-    called as MODEL is; of a file called `model`, as its folder.
+    Of a library it writes header, sources, weights, a command, and a Makefile, all of them or none.
+    The files are called as MODEL is; of a file called `model`, as its folder. Weights of an ONNX
+    model of more than 2 GB lie in a file beside it.
     """
     from relay2relax.cli.commands import export as command
 

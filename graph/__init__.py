@@ -17,6 +17,7 @@ _exports = {
     "comparison.comparing": ["diff"],
     "comparison.differences": ["GraphDiff"],
     "formats.dot": ["to_dot"],
+    "formats.onnx.model": ["onnx_files", "save_onnx", "to_onnx"],
     "formats.prototxt": ["to_prototxt", "visualize"],
     "fused": ["unfuse"],
     "patterns.forms": ["register_pattern"],
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from relay2relax.graph.formats.dot import to_dot
     from relay2relax.graph.formats.json.reader import from_json
     from relay2relax.graph.formats.json.writer import to_json
+    from relay2relax.graph.formats.onnx.model import onnx_files, save_onnx, to_onnx
     from relay2relax.graph.formats.prototxt import to_prototxt, visualize
     from relay2relax.graph.formats.text import to_text
     from relay2relax.graph.fused import unfuse
@@ -95,11 +97,14 @@ __all__ = [
     "memory",
     "msc_patterns",
     "networkx",
+    "onnx_files",
     "paths",
     "peak",
     "register_pattern",
+    "save_onnx",
     "to_dot",
     "to_json",
+    "to_onnx",
     "to_prototxt",
     "to_relax",
     "to_relay",

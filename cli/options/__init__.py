@@ -81,6 +81,7 @@ class ExportFormat(str, Enum):
     """What a model is exported as."""
 
     C = "c"
+    ONNX = "onnx"
 
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A Relay module: text or save_json file, by content.")]

@@ -10,7 +10,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax convert net.relay --dims data=batch,_,_,_ --out converted",
         "relay2relax convert net.relay --params net.params --schedule cpu",
     ),
-    "export": ("relay2relax export net.relay --params net.params --bind-params --march x86-64-v3",),
+    "export": (
+        "relay2relax export net.relay --params net.params --bind-params --march x86-64-v3",
+        "relay2relax export net.relay --params net.params --format onnx",
+    ),
     "compare": (
         "relay2relax compare net.relay --params net.params",
         "relay2relax compare net.relay --params net.params --inputs inputs.npz --expected outputs.npz",

@@ -149,17 +149,20 @@ def relax_of_well_formed(
     problems: Problems | None = None,
     trace: Trace | None = None,
     qnn: Quantised = "integer",
+    emitter: type[OpEmitter] = OpEmitter,
 ) -> IRModule:
     """Do what :func:`to_relax` does, for a graph that nobody could have changed since it was made.
 
     Looking through all of its nodes once more would take a tenth of the time. ``problems`` know
-    where nodes stand, and ``trace`` is told what becomes of them.
+    where nodes stand, and ``trace`` is told what becomes of them. ``emitter`` makes operators'
+    calls.
     """
     if graph.is_relax:
         if dims or lowered:
             raise GraphError(f"{graph.name!r} is a Relax program: its dimensions have names, its operators stay")
         return restored(graph, weights)
-    export = _Export(graph, weights, lowered, partitions == "keep", problems or Problems(), trace, qnn == "qdq")
+    noted = problems or Problems()
+    export = _Export(graph, weights, lowered, partitions == "keep", noted, trace, qnn == "qdq", emitter)
     export.module(dims)
     module = with_effects(export.builder.get()) if export.effects else export.builder.get()
     return ConvertToDataflow()(module) if export.branches else module
@@ -279,6 +282,7 @@ class _Export:
     problems: Problems
     trace: Trace | None = None
     qdq: bool = False
+    calls: type[OpEmitter] = OpEmitter
     constants: dict[str, Constant] = field(default_factory=dict)
     globals: dict[str, Closure] = field(default_factory=dict)
     lifted: dict[Closure, Lifted] = field(default_factory=dict)
@@ -293,7 +297,7 @@ class _Export:
 
     def __post_init__(self) -> None:
         self.builder = BlockBuilder() if self.trace is None else TracedBuilder(self.trace)
-        self.emitter = OpEmitter(self.builder, qdq=self.qdq)
+        self.emitter = self.calls(self.builder, qdq=self.qdq)
         called = {name: called_functions(graph) for name, graph in self.graphs.items()}
         self.recursive = recursive_functions(called)
         reached = post_order((self.main.name, *self.main.entries), lambda name: called.get(name, ()))

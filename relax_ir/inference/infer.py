@@ -338,7 +338,7 @@ _SHAPES = frozenset({"shape", "size"})
 
 def _argument(op: OpDef, index: int, info: StructInfo) -> Type | Shape:
     name = op.inputs[min(index, len(op.inputs) - 1)].lstrip("*")
-    if name in _SHAPES and not isinstance(info, ShapeStructInfo):
+    if name in _SHAPES and op.script is not None and not isinstance(info, ShapeStructInfo):
         raise StructInfoError(f"{spelled(op)}: argument {name!r} is {symbols.kind(info)}, expected a shape")
     if isinstance(info, PrimStructInfo) and name not in op.scalars:
         raise StructInfoError(f"{spelled(op)}: argument {name!r} is a scalar, expected a tensor")

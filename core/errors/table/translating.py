@@ -64,6 +64,37 @@ NO_RELAX_FORM = ErrorKind(
     template="{owner} {problem}; Relax has no such values",
     exit=ExitCode.UNSUPPORTED,
 )
+NO_ONNX_FORM = ErrorKind(
+    "R2R-0715",
+    "ONNX cannot express a part of the program",
+    """An operator that ONNX does not have becomes a node of the domain `relay2relax`. Values that are
+    no tensors, element types that ONNX lacks, and weights of more than 2 GB inside one model have no
+    such stand-in.""",
+    """
+    import numpy as np
+    import onnx
+    from relay2relax import graph, relay_ir
+
+    mod = relay_ir.infer_type(relay_ir.parse(
+        '#[version = "0.0.5"] def @main(%w: Tensor[(1073741824, 3), int8]) { %w }'
+    ))
+    found, weights = graph.from_relay(mod)
+    graph.to_onnx(found, {"w": np.broadcast_to(np.int8(0), (1 << 30, 3))})
+    """,
+    """
+    import numpy as np
+    import onnx
+    from relay2relax import graph, relay_ir
+
+    mod = relay_ir.infer_type(relay_ir.parse(
+        '#[version = "0.0.5"] def @main(%w: Tensor[(1073741824, 3), int8]) { %w }'
+    ))
+    found, weights = graph.from_relay(mod)
+    graph.to_onnx(found, {"w": np.broadcast_to(np.int8(0), (1 << 30, 3))}, external_data="net.data")
+    """,
+    template="{owner} {problem}",
+    exit=ExitCode.UNSUPPORTED,
+)
 CHOICE = ErrorKind(
     "R2R-0712",
     "there is no target, executor, schedule or format of that name",
