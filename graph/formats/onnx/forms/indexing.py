@@ -36,7 +36,11 @@ def take(at: Site, attrs: Any, data: str, indices: str) -> str:
         data = at.node("Reshape", data, at.ints([-1]))
     else:
         extent = at.type().shape[axis]
-    if attrs.mode in ("clip", "wrap"):
+    known, places = static(extent), at.constant_of(indices)
+    if places is not None and known is not None and attrs.mode in ("clip", "wrap"):
+        inside = np.clip(places, 0, known - 1) if attrs.mode == "clip" else places % known
+        indices = at.const(inside, "int64")
+    elif attrs.mode in ("clip", "wrap"):
         count = _scalar(at, extent)
         wide = at.cast(indices, at.type(1).dtype, "int64")
         if attrs.mode == "wrap":
