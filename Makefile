@@ -17,7 +17,7 @@ TVM_0.26 := "apache-tvm==0.26.*" "apache-tvm-ffi>=0.1.13.post2,<0.1.15"
 TVM_0.27 := ".[tvm]"
 
 .PHONY: demo dev test test-all test-install test-optimised test-random test-tvm check imports types house profile-import bench docs fuzz format golden
-.PHONY: clean help
+.PHONY: clean help test-legacy
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -109,6 +109,10 @@ house: $(VENV)/.check
 
 profile-import: $(VENV)/.installed  ## Set up, then measure the import of all public packages.
 	$(BIN)/python tools/profile_import.py
+
+# TVM's own tests are taken from its repository, and kept nowhere: give a folder that holds tests/python/relay of v0.18.0.
+test-legacy: $(VENV)/.test  ## Set up, then run TVM 0.18's tests of Relay in the folder TVM=… on the facade.
+	$(BIN)/python tools/legacy_tests.py $(TVM) $(FILES)
 
 bench: $(VENV)/.bench  ## Set up, then measure stages, translation, memory and speed against peers; writes docs/benchmarks.md.
 	$(BIN)/python benchmarks/run.py --page docs/benchmarks.md

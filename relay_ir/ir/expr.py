@@ -44,7 +44,7 @@ class RelayExpr:
     text.
     """
 
-    __slots__ = ()
+    __slots__ = ("__weakref__",)
 
     def __str__(self) -> str:
         from relay2relax.relay_ir.text.printer import print_expr

@@ -41,6 +41,7 @@ def parse(
     name: str = "<text>",
     recover: bool = False,
     attrs: Mapping[str, Mapping[str, object]] | None = None,
+    beside: IRModule | None = None,
 ) -> IRModule:
     """Return the module that ``text`` describes; ``name`` is the text's name in messages.
 
@@ -52,10 +53,13 @@ def parse(
 
     ``attrs`` are attributes that a text without its metadata leaves out, by the words that stand
     for them: ``{"meta[relay.attrs.ScatterNDAttrs][0]": {"mode": "add"}}``. Those that types decide
-    may be missing. Raises ParseError with the mistakes that were found, and for ``attrs`` that the
+    may be missing. ``beside`` is a module whose functions and types the text may name; the result
+    has them, too. Raises ParseError with the mistakes that were found, and for ``attrs`` that the
     text does not leave out.
     """
     reader = _ModuleReader(text, name, attrs)
+    if beside is not None:
+        reader.know(beside)
     try:
         return reader.within_limits(reader.module)
     except ParseError as problem:
@@ -89,6 +93,17 @@ class _ModuleReader:
         self.functions: dict[GlobalVar, Function] = {}
         self.definitions: dict[GlobalTypeVar, TypeData] = {}
         self.begun = 0  # where the definition begins that is read
+
+    def know(self, mod: IRModule) -> None:
+        """Let the text name what ``mod`` has, which becomes part of the result."""
+        self.functions.update(mod.functions)
+        self.definitions.update(mod.type_definitions)
+        self.reader.globals.update((var.name, var) for var in mod.functions)
+        self.reader.types.adts.update((header.name, header) for header in mod.type_definitions)
+        for data in mod.type_definitions.values():
+            for one in data.constructors:
+                self.reader.constructors[one.name] = one
+                self.reader.signatures[one.name] = f"({', '.join('_' * len(one.inputs))})" if one.inputs else ""
 
     def within_limits(self, read: Callable[[], _Result]) -> _Result:
         """Return what ``read`` returns; a limit that is reached is shown at the current token."""

@@ -35,6 +35,11 @@ def register_op_attr(op_name: str, key: str, value: Function | None = None) -> A
     return register if value is None else register(value)
 
 
+def forget_op_attr(op_name: str, key: str) -> None:
+    """Take back what is registered for the operator under ``key``."""
+    _REGISTERED.get(key, {}).pop(op_name, None)
+
+
 def register_alter_op_layout(op_name: str, alter_layout: Function | None = None) -> Any:
     """Register ``alter_layout(attrs, args, arg_types, out_type)`` for ``AlterOpLayout``.
 

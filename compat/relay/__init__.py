@@ -1,0 +1,1 @@
+"""Adapters of ``tvm.relay`` and ``tvm.ir``."""

@@ -1,0 +1,60 @@
+"""``tvm.ir``: structural equality, JSON, and nodes by their type keys."""
+
+from __future__ import annotations
+
+from relay2relax.compat.relay.hashing import hash_of
+from relay2relax.ops.registry.attributes import attr_fields
+from relay2relax.ops.registry.table import all_ops
+from relay2relax.relay_ir.compat.attrs_codec import coerce
+from relay2relax.relay_ir.ir.equality import first_difference
+from relay2relax.relay_ir.ir.equality import structural_equal as equal
+
+
+def structural_equal(lhs: object, rhs: object, map_free_vars: bool = False) -> bool:
+    """Whether two objects are built alike."""
+    return equal(lhs, rhs, map_free_vars)
+
+
+def assert_structural_equal(lhs: object, rhs: object, map_free_vars: bool = False) -> None:
+    """Raise ValueError where two objects are not built alike, with the place of the difference."""
+    found = first_difference(lhs, rhs, map_free_vars)
+    if found is not None:
+        raise ValueError(f"StructuralEqual check failed, caused by lhs and rhs at {found}\n{lhs}\n\n{rhs}")
+
+
+def get_first_structural_mismatch(lhs: object, rhs: object, map_free_vars: bool = False) -> object:
+    """Return the first place where two objects differ, None where there is none."""
+    return first_difference(lhs, rhs, map_free_vars)
+
+
+def make_node(type_key: str, **values: object) -> object:
+    """Return the attributes of a type key, such as ``relay.attrs.Conv2DAttrs``.
+
+    Raises ValueError for other nodes.
+    """
+    for record in all_ops():
+        if record.attrs_key == type_key:
+            declared = {one.name: one for one in attr_fields(record.attrs)}
+            return record.attrs(**{name: coerce(declared[name], value) for name, value in values.items()})
+    if type_key == "DictAttrs":
+        return dict(values)
+    raise ValueError(f"nodes of {type_key} are not made here")
+
+
+def structural_hash(node: object, map_free_vars: bool = False) -> int:
+    """Return a number that is the same for objects that are built alike."""
+    return hash_of(node, map_free_vars)
+
+
+def save_json(node: object) -> str:
+    """Return the JSON document of a module or an expression."""
+    from relay2relax.relay_ir.json.writer import save_json as save
+
+    return save(node)
+
+
+def load_json(text: str) -> object:
+    """Return the module or the expression of a JSON document."""
+    from relay2relax.relay_ir.json.reader import load_json as load
+
+    return load(text)

@@ -1,0 +1,32 @@
+"""``tvm.relay.frontend``: models of ONNX and PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from relay2relax.compat.running.ndarray import NDArray
+from relay2relax.relay_ir import frontend
+from relay2relax.relay_ir.ir.module import IRModule
+
+
+def from_onnx(
+    model: object,
+    shape: Mapping[str, Sequence[int]] | None = None,
+    dtype: object = "float32",
+    opset: int | None = None,
+    freeze_params: bool = True,
+    convert_config: object = None,
+    export_node_renamed_model_path: str | None = None,
+) -> tuple[IRModule, dict[str, NDArray]]:
+    """Return the module of an ONNX model, and its parameters."""
+    mod, params = frontend.from_onnx(model, shape=shape, freeze_params=freeze_params)
+    return mod, {name: value.view(NDArray) for name, value in params.items()}
+
+
+def from_pytorch(
+    script_module: object, input_infos: Sequence[object], custom_convert_map: object = None,
+    default_dtype: str = "float32", use_parser_friendly_name: bool = False, keep_quantized_weight: bool = False,
+) -> tuple[IRModule, dict[str, NDArray]]:  # fmt: skip
+    """Return the module of a TorchScript model, and its parameters."""
+    mod, params = frontend.from_pytorch(script_module, input_infos)  # type: ignore[arg-type]
+    return mod, {name: value.view(NDArray) for name, value in params.items()}

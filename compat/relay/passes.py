@@ -1,0 +1,163 @@
+"""``tvm.transform`` and ``tvm.relay.transform``: passes as TVM's functions take and give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import partial
+from typing import cast
+
+from relay2relax.compat.vocabulary.teaching import Face, Lesson, face
+from relay2relax.core import passes as core
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.relay_ir import transform
+from relay2relax.relay_ir.inference.infer import infer_type
+from relay2relax.relay_ir.ir.expr import Expr, Function
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.transform import infrastructure
+
+Decorator = Callable[[Callable[..., object]], object]
+_call = core.Pass.__call__
+_context_init = core.PassContext.__init__
+
+
+def run(self: core.Pass[object], mod: object) -> object:
+    """Run a pass, and infer the types of what it changed, as TVM's passes over functions do."""
+    result = _call(self, mod)
+    if isinstance(result, IRModule) and not result.types and not isinstance(self, core.Sequential):
+        try:
+            return infer_type(result)
+        except Relay2RelaxError:
+            # Passes over modules may leave what has no type; whoever asks for one is told.
+            return result
+    return result
+
+
+def pass_context(
+    self: core.PassContext,
+    opt_level: int = 2,
+    required_pass: Sequence[str] | None = None,
+    disabled_pass: Sequence[str] | None = None,
+    instruments: Sequence[object] | None = None,
+    config: Mapping[str, object] | None = None,
+    **others: object,
+) -> None:
+    """Make a context; options that nothing here has are accepted, and change nothing."""
+    known = {name: value for name, value in (config or {}).items() if name in core.CONFIGS}
+    _context_init(
+        self, opt_level, tuple(required_pass or ()), tuple(disabled_pass or ()),
+        cast("Sequence[core.PassInstrument]", tuple(instruments or ())), known,
+    )  # fmt: skip
+
+
+def build_config(opt_level: int = 2, **options: object) -> core.PassContext:
+    """Return a context, as TVM up to 0.6 called it."""
+    return core.PassContext(opt_level=opt_level, **options)  # type: ignore[arg-type]
+
+
+def _sequential(passes: Sequence[core.Pass[IRModule]] = (), opt_level: int = 0, name: str = "sequential",
+                required: object = None, traceable: bool = False) -> core.Sequential[IRModule]:  # fmt: skip
+    return core.Sequential(tuple(passes or ()), name)
+
+
+def _pass_info(opt_level: int, name: str, required: object = None, traceable: bool = False) -> core.PassInfo:
+    return core.PassInfo(name, opt_level)
+
+
+def _decorator(make: Callable[..., Decorator]) -> Callable[..., object]:
+    def decorator(pass_func: Callable[..., object] | None = None, opt_level: int | None = None,
+                  name: str | None = None, required: object = None, traceable: bool = False) -> object:  # fmt: skip
+        if opt_level is None:
+            raise ValueError("Please provide opt_level for the pass.")
+        decorate = make(opt_level=opt_level, name=name or "")
+        return decorate if pass_func is None else decorate(pass_func)
+
+    return decorator
+
+
+module_pass = _decorator(core.module_pass)
+function_pass = _decorator(infrastructure.function_pass)
+Sequential = face("Sequential", core.Sequential, _sequential)
+PassInfo = face("PassInfo", core.PassInfo, _pass_info)
+ModulePass: Face = face("ModulePass", core.Pass)
+
+
+def as_values(name: str) -> Callable[..., object]:
+    """Return what makes the pass ``name`` of arguments as TVM's function takes them."""
+    cls = getattr(transform, name)
+
+    def make(*args: object, **kwargs: object) -> object:
+        given = dict(zip((one.name for one in fields(cls)), args, strict=False)) | kwargs
+        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in given.items()})
+
+    make.__name__ = name
+    make.__doc__ = cls.__doc__
+    return make
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return as_values(name)
+
+
+def _of_expression(made: core.Pass[IRModule], expr: Expr, mod: IRModule | None = None) -> Expr:
+    """Return ``expr`` after a pass, beside the functions of ``mod``."""
+    given = IRModule.from_expr(expr)
+    if mod is not None:
+        given.update(mod.without_functions(("main",)))  # type: ignore[attr-defined]
+    main = made(given)["main"]
+    return main if isinstance(expr, Function) else main.body
+
+
+def EliminateCommonSubexpr(fskip: Callable[[Expr], bool] | None = None) -> core.Pass[IRModule]:
+    """Return the pass; ``fskip`` says which calls stay."""
+    return transform.EliminateCommonSubexpr(fskip)
+
+
+def FoldConstantExpr(expr: Expr, mod: IRModule | None = None, fold_qnn: bool = False) -> Expr:
+    """Return an expression with what depends on constants alone computed."""
+    return _of_expression(transform.FoldConstant(fold_qnn), expr, mod)
+
+
+def ToANormalFormExpr(expr: Expr) -> Expr:
+    """Return an expression in A-normal form."""
+    return _of_expression(transform.ToANormalForm(), expr)
+
+
+def InferTypeLocal(expr: Expr) -> object:
+    """Return the type of an expression."""
+    main = infer_type(IRModule.from_expr(expr))["main"]
+    return (main if isinstance(expr, Function) else main.body).checked_type  # type: ignore[union-attr]
+
+
+def gradient(expr: object, mod: IRModule | None = None, mode: str = "higher_order") -> Expr:
+    """Return the function that also gives the gradients of a function's parameters.
+
+    Raises UnsupportedError for ``higher_order`` gradients of what ``first_order`` cannot do.
+    """
+    function = cast(Expr, mod["main"] if mod is not None and not isinstance(expr, Function) else expr)
+    return _of_expression(transform.FirstOrderGradient(), function, mod)
+
+
+def print_ir(header: str = "", show_meta_data: bool = False) -> object:
+    """Return a pass that prints the module."""
+
+    def show(mod: IRModule, context: object) -> IRModule:
+        print(f"{header}\n{mod.astext(show_meta_data=show_meta_data)}" if header else mod)
+        return mod
+
+    return core.ModulePass(show, "PrintIR", 0)
+
+
+def partial_of(name: str, **given: object) -> Callable[..., object]:
+    """Return the function of a pass with arguments given ahead."""
+    return partial(as_values(name), **given)
+
+
+def lessons() -> Iterator[Lesson]:
+    """Yield what passes and contexts are taught."""
+    yield Lesson(core.Pass, "__call__", run)
+    yield Lesson(core.PassContext, "__init__", pass_context)
+    yield Lesson(core.PassContext, "list_configs", staticmethod(lambda: dict.fromkeys(core.CONFIGS)))
+    yield Lesson(core.PassInfo, "required_passes", property(lambda self: ()))

@@ -1,0 +1,1 @@
+"""Arrays, devices, executors and libraries under TVM's names."""

@@ -1,0 +1,209 @@
+"""``relay.build``: a program as a library of generated C."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from relay2relax import backends, translator
+from relay2relax.backends.runtime.arguments import as_array
+from relay2relax.compat.running.graph_executor import GraphModule, Module
+from relay2relax.compat.running.ndarray import NDArray
+from relay2relax.compat.running.targets import backend_of
+from relay2relax.core.dtype import Array
+from relay2relax.core.passes import PassContext
+from relay2relax.core.passes import PassContext as build_config
+from relay2relax.relay_ir.inference.infer import typed_module
+from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple, TupleGetItem, Var
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes
+from relay2relax.relay_ir.ir.types import TensorType, TupleType, Type
+from relay2relax.tir.extent import static
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """How TVM runs a program, ``Executor("graph")`` or ``Runtime("cpp")``; here it says nothing."""
+
+    name: str
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> object:
+        return self.options[name]
+
+
+Executor = Runtime = Option
+
+
+@dataclass(eq=False)
+class GraphExecutorFactoryModule:
+    """A built program: ``lib["default"](device)`` makes what runs it.
+
+    ``mod`` has its types; ``params`` are bound to the parameters of those names.
+    """
+
+    mod: IRModule
+    target: object
+    params: Mapping[str, Array]
+    libmod_name: str = "default"
+    _built: Module | None = None
+
+    def library(self) -> Module:
+        """Return the compiled program; it is compiled when it is asked for."""
+        if self._built is None:
+            main = self.mod["main"]
+            inputs = [(one.name, self.mod.types[one]) for one in main.params if one.name not in self.params]
+            outputs = output_types(self.mod.types[main.body])
+            program = translator.translate(self.mod, params=self.params)
+            self._built = Module(backends.build(program, "c"), inputs, outputs, dict(self.params))
+        return self._built
+
+    def __getitem__(self, name: str) -> Callable[..., object]:
+        if name == self.libmod_name:
+            return lambda *devices: GraphModule(self)
+        return self.library()[name]
+
+    def get_params(self) -> dict[str, NDArray]:
+        """Return the parameters that are bound."""
+        return {name: value.view(NDArray) for name, value in self.params.items()}
+
+    def get_lib(self) -> Module:
+        """Return the compiled program."""
+        return self.library()
+
+    lib = property(get_lib)
+
+    @property
+    def ir_mod(self) -> IRModule:
+        """The program that was built."""
+        return self.mod
+
+    def get_graph_json(self) -> str:
+        """Return the calls of the program as a graph, in the form of TVM's graph executor."""
+        return graph_json(self.mod)
+
+    @property
+    def graph_json(self) -> str:
+        """The graph, as a text."""
+        return graph_json(self.mod)
+
+    def export_library(self, file_name: object, fcompile: object = None, **others: object) -> None:
+        """Write the library into one file, which ``tvm.runtime.load_module`` reads."""
+        self.library().export_library(file_name)
+
+    def __iter__(self) -> Iterator[object]:
+        return iter((self.get_graph_json(), self.library(), self.get_params()))
+
+    def __call__(self, *args: object) -> object:
+        return self[str(args[0])](*args[1:]) if args and isinstance(args[0], str) else self["default"](*args)
+
+
+def output_types(ty: Type) -> list[TensorType]:
+    """Return the types of a result's tensors, in order."""
+    found: list[TensorType] = []
+    stack = [ty]
+    while stack:
+        one = stack.pop()
+        if isinstance(one, TupleType):
+            stack += reversed(one.fields)
+        elif isinstance(one, TensorType):
+            found.append(one)
+    return found
+
+
+def build(
+    ir_mod: IRModule | Function,
+    target: object = None,
+    target_host: object = None,
+    executor: object = None,
+    runtime: object = None,
+    workspace_memory_pools: object = None,
+    constant_memory_pools: object = None,
+    params: Mapping[str, object] | None = None,
+    mod_name: str = "default",
+) -> GraphExecutorFactoryModule:
+    """Return a program built as generated C; targets ``llvm`` and ``c`` mean that.
+
+    Raises UnsupportedError for other targets, TypeInferenceError for an ill-typed program.
+    """
+    backend_of(target)
+    mod = ir_mod if isinstance(ir_mod, IRModule) else IRModule.from_expr(ir_mod)
+    given = {name: as_array(np.asarray(value), "", f"the parameter `{name}`") for name, value in (params or {}).items()}
+    typed = typed_module(mod)
+    names = {one.name for one in typed["main"].params}
+    bound = {name: np.asarray(value) for name, value in given.items() if name in names}
+    return GraphExecutorFactoryModule(typed, target, bound, mod_name or "default")
+
+
+def optimize(
+    mod: IRModule, target: object = None, params: Mapping[str, object] | None = None
+) -> tuple[IRModule, dict[str, object]]:
+    """Return a program after the passes that TVM runs before it lowers one, and its parameters."""
+    from relay2relax.relay_ir import transform
+
+    backend_of(target)
+    passes: Sequence[Any] = (transform.SimplifyInference(), transform.FoldConstant(), transform.FuseOps())
+    with PassContext(opt_level=PassContext.current().opt_level):
+        return transform.Sequential(passes)(typed_module(mod)), dict(params or {})
+
+
+# --- the graph -----------------------------------------------------------------------------------
+
+
+def graph_json(mod: IRModule) -> str:
+    """Return the calls of ``main`` as the document that TVM's graph executor reads."""
+    main = mod["main"]
+    places: dict[Expr, list[list[int]]] = {}
+    listed: list[dict[str, object]] = []
+    arguments: list[int] = []
+    shapes: list[TensorType] = []
+    rows = [0]
+    for node in (*main.params, *nodes(main.body)):
+        if node in places or isinstance(node, (Op, GlobalVar)):
+            continue
+        if isinstance(node, Tuple):
+            places[node] = [one for part in node.fields for one in places[part]]
+            continue
+        if isinstance(node, TupleGetItem):
+            places[node] = [places[node.tuple_value][node.index]]
+            continue
+        types = output_types(mod.types[node])
+        number = len(listed)
+        places[node] = [[number, output, 0] for output in range(len(types))]
+        shapes += types
+        rows.append(rows[-1] + len(types))
+        if isinstance(node, (Var, Constant)):
+            arguments.append(number)
+            listed.append({"op": "null", "name": node.name if isinstance(node, Var) else f"p{number}", "inputs": []})
+        else:
+            inputs = [one for part in cast(Call, node).args for one in places[part]]
+            listed.append(_called(cast(Call, node), number, inputs, len(types)))
+    document = {
+        "nodes": listed,
+        "arg_nodes": arguments,
+        "heads": places[main.body],
+        "attrs": {
+            "dltype": ["list_str", [one.dtype for one in shapes]],
+            "shape": [
+                "list_shape",
+                [[static(extent) or -1 for extent in one.shape] for one in shapes],
+            ],
+            "storage_id": ["list_int", list(range(len(shapes)))],
+        },
+        "node_row_ptr": rows,
+    }
+    return json.dumps(document, indent=2)
+
+
+def _called(call: Call, number: int, inputs: list[list[int]], outputs: int) -> dict[str, object]:
+    name = call.op.name.replace(".", "_") if isinstance(call.op, Op) else "function"
+    words = {"func_name": f"tvmgen_default_fused_{name}", "num_inputs": str(len(inputs)), "num_outputs": str(outputs),
+             "flatten_data": "0"}  # fmt: skip
+    return {"op": "tvm_op", "name": f"{words['func_name']}_{number}", "attrs": words, "inputs": inputs}
+
+
+__all__ = ["Executor", "GraphExecutorFactoryModule", "Runtime", "build", "build_config", "graph_json", "optimize"]

@@ -1,0 +1,70 @@
+"""Values that programs give, as scripts expect them: arrays that answer to TVM's names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from relay2relax.backends.relay.machine import Closure
+from relay2relax.backends.relay.values import AdtValue, RefValue
+from relay2relax.compat.running.ndarray import NDArray
+
+
+class Fields(list[object]):
+    """The fields of a tuple, which scripts index, count and unpack; ``tag`` is that of a tuple."""
+
+    tag = 0
+
+    @property
+    def fields(self) -> list[object]:
+        """The fields."""
+        return list(self)
+
+
+def legacy(value: object) -> object:
+    """Return a value with its arrays as ``NDArray``, tuples as lists."""
+    match value:
+        case np.ndarray():
+            return value.view(NDArray)
+        case np.generic():
+            return np.asarray(value).view(NDArray)
+        case tuple():
+            return Fields(legacy(one) for one in value)
+        case AdtValue():
+            # A list is as deep as it is long: fields are made without recursion.
+            return _data_type(value)
+        case RefValue(inner):
+            return RefValue(legacy(inner))
+        case Closure():
+            return lambda *args: legacy(value(*(plain(one) for one in args)))
+    return value
+
+
+def _data_type(root: AdtValue) -> AdtValue:
+    made: dict[int, object] = {}
+    pending: list[AdtValue] = [root]
+    while pending:
+        one = pending[-1]
+        inner = [field for field in one.fields if isinstance(field, AdtValue) and id(field) not in made]
+        if inner:
+            pending += inner
+            continue
+        pending.pop()
+        fields = tuple(made[id(field)] if isinstance(field, AdtValue) else legacy(field) for field in one.fields)
+        made[id(one)] = AdtValue(one.constructor, fields)
+    found = made[id(root)]
+    assert isinstance(found, AdtValue)
+    return found
+
+
+def plain(value: object) -> object:
+    """Return what a script gives, lists as the tuples they stand for."""
+    if isinstance(value, (list, tuple)):
+        return tuple(plain(one) for one in value)
+    return value
+
+
+def tuple_object(fields: Iterable[object] = ()) -> Fields:
+    """Return a tuple of values."""
+    return Fields(fields)

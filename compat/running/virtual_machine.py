@@ -1,0 +1,193 @@
+"""``relay.vm`` and ``tvm.runtime.vm``: modules compiled to bytecode, and what runs it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import cast
+
+from relay2relax.backends.relay.executor import Executor, create_executor, load_executor
+from relay2relax.compat.running import executors
+from relay2relax.compat.running.graph_executor import BenchmarkResult
+from relay2relax.compat.running.ndarray import NDArray
+from relay2relax.compat.running.results import legacy, plain
+from relay2relax.compat.running.targets import backend_of
+from relay2relax.relay_ir.io.params import bind_params
+from relay2relax.relay_ir.ir.expr import Function
+from relay2relax.relay_ir.ir.module import IRModule
+
+VMExecutor = executors.Executor
+
+
+class Executable:
+    """The bytecode of a module."""
+
+    def __init__(self, mod: object) -> None:
+        self.executor: Executor = mod.executor if isinstance(mod, Executable) else cast(Executor, mod)
+
+    def save(self) -> tuple[bytearray, object]:
+        """Return the bytecode as bytes, and the library of its kernels, which is itself."""
+        assert self.executor.executable is not None
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "code"
+            self.executor.executable.save(path)
+            return bytearray(path.read_bytes()), self
+
+    @staticmethod
+    def load_exec(bytecode: bytes | bytearray, lib: object = None) -> Executable:
+        """Return the executable that :meth:`save` gave as bytes."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "code"
+            path.write_bytes(bytes(bytecode))
+            return Executable(load_executor(path))
+
+    @property
+    def bytecode(self) -> str:
+        """The instructions."""
+        assert self.executor.executable is not None
+        return self.executor.executable.as_text()
+
+    @property
+    def lib(self) -> Executable:
+        """The library of its kernels."""
+        return self
+
+    @property
+    def globals(self) -> list[str]:
+        """The names of its functions."""
+        return [var.name for var in self.executor.mod.functions]
+
+    def get_function_params(self, func_name: str) -> list[str]:
+        """Return the names of a function's parameters."""
+        return [one.name for one in self.executor.mod[func_name].params]
+
+    def stats(self) -> str:
+        """Return the names of its functions."""
+        return f"Relay VM executable statistics:\n  Globals (#{len(self.globals)}): {self.globals}"
+
+    def export_library(self, file_name: str, **others: object) -> None:
+        """Write the bytecode into a file."""
+        Path(file_name).write_bytes(bytes(self.save()[0]))
+
+
+class VirtualMachine:
+    """Runs an executable."""
+
+    NAIVE_ALLOCATOR, POOLED_ALLOCATOR = 1, 2
+
+    def __init__(self, exe: Executable, device: object = None, memory_cfg: object = None) -> None:
+        self._executor = exe.executor if isinstance(exe, Executable) else cast(Executor, exe)
+        self._inputs: dict[str, tuple[tuple[object, ...], dict[str, object]]] = {}
+        self._last: object = None
+
+    def set_input(self, func_name: str, *args: object, **kwargs: object) -> None:
+        """Set the arguments of a function."""
+        self._inputs[func_name] = args, dict(kwargs)
+
+    def set_one_input(self, func_name: str, *args: object, **kwargs: object) -> None:
+        """Set one argument of a function, by its place or its name."""
+        names = [one.name for one in self._executor.mod[func_name].params]
+        given = self._inputs.setdefault(func_name, ((), {}))[1]
+        if args:
+            kwargs = {str(args[0]) if not isinstance(args[0], int) else names[args[0]]: args[1]}
+        given.update(kwargs)
+
+    def invoke(self, func_name: str, *args: object, **kwargs: object) -> object:
+        """Run a function, with the arguments given or set before."""
+        if not args and not kwargs and func_name in self._inputs:
+            args, kwargs = self._inputs[func_name]
+        run = self._executor.evaluate(func_name)
+        self._last = legacy(run(*map(plain, args), **{name: plain(one) for name, one in kwargs.items()}))
+        return self._last
+
+    def run(self, *args: object, **kwargs: object) -> object:
+        """Run ``main``."""
+        return self.invoke("main", *args, **kwargs)
+
+    def invoke_stateful(self, func_name: str, *args: object, **kwargs: object) -> None:
+        """Run a function; :meth:`get_outputs` gives its results."""
+        self.invoke(func_name, *args, **kwargs)
+
+    def get_outputs(self) -> list[NDArray]:
+        """Return what the last run gave."""
+        found = self._last
+        return cast("list[NDArray]", list(found) if isinstance(found, list) else [found])
+
+    def get_input_index(self, input_name: str, func_name: str = "main") -> int:
+        """Return the place of a parameter, -1 where there is none."""
+        names = [one.name for one in self._executor.mod[func_name].params]
+        return names.index(input_name) if input_name in names else -1
+
+    def benchmark(
+        self, device: object, *args: object, func_name: str = "main", repeat: int = 5, number: int = 5, **kwargs: object
+    ) -> BenchmarkResult:
+        """Measure runs: ``repeat`` times the mean of ``number`` runs."""
+        import time
+
+        found = []
+        for _ in range(repeat):
+            begin = time.perf_counter()
+            for _ in range(number):
+                self.invoke(func_name, *args, **kwargs)
+            found.append((time.perf_counter() - begin) / number)
+        return BenchmarkResult(tuple(found))
+
+
+class VMCompiler:
+    """Compiles modules to bytecode."""
+
+    def __init__(self) -> None:
+        self._params: dict[str, object] = {}
+        self._exe: Executable | None = None
+
+    def set_params(self, params: Mapping[str, object]) -> None:
+        """Set parameters that are bound."""
+        self._params = dict(params)
+
+    def get_params(self) -> dict[str, object]:
+        """Return the parameters that are bound."""
+        return dict(self._params)
+
+    def lower(self, mod: IRModule, target: object = None, target_host: object = None) -> None:
+        """Compile a module."""
+        self._exe = compile(mod, target, target_host, self._params)
+
+    def codegen(self) -> None:
+        """Do nothing: :meth:`lower` did it."""
+
+    def optimize(
+        self,
+        mod: IRModule,
+        target: object = None,
+        target_host: object = None,
+        params: Mapping[str, object] | None = None,
+    ) -> tuple[IRModule, dict[str, object]]:
+        """Return a module after the passes that come before bytecode, and its parameters."""
+        from relay2relax.compat.running.factory import optimize
+
+        self._params.update(params or {})
+        return optimize(mod, target, self._params)
+
+    def get_exec(self) -> Executable:
+        """Return what was compiled; raises ValueError where nothing was."""
+        if self._exe is None:
+            raise ValueError("nothing was lowered")
+        return self._exe
+
+
+def compile(
+    mod: IRModule | Function,
+    target: object = None,
+    target_host: object = None,
+    params: Mapping[str, object] | None = None,
+) -> Executable:
+    """Return a module compiled to bytecode; ``params`` are bound.
+
+    Raises UnsupportedError for a target that is not a processor.
+    """
+    backend_of(target)
+    given = mod if isinstance(mod, IRModule) else IRModule.from_expr(mod)
+    if params:
+        given = bind_params(given, params)  # type: ignore[arg-type]
+    return Executable(create_executor("vm", given))

@@ -1,0 +1,53 @@
+"""Running a legacy script, module or text of Python with the facade installed."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from relay2relax.compat.install import install
+from relay2relax.core.errors import FileError
+
+# TVM's tests have their fixtures in a plugin, which the root of its repository names.
+_PLUGIN = {"pytest": ("-p", "tvm.testing.plugin")}
+_USAGE = "usage: python -m relay2relax.compat [--tvm VERSION] (SCRIPT | -m MODULE | -c TEXT) [arguments…]"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run what the arguments say, as Python does; return the exit code where nothing can be run."""
+    rest = list(arguments)
+    version = "0.18"
+    if rest[:1] == ["--tvm"] and len(rest) > 1:
+        version = rest[1]
+        del rest[:2]
+    if not rest or rest[0] in ("-h", "--help") or (rest[0] in ("-m", "-c") and len(rest) < 2):
+        print(_USAGE, file=sys.stdout if rest[:1] in (["-h"], ["--help"]) else sys.stderr)
+        return 0 if rest[:1] in (["-h"], ["--help"]) else 2
+    run(rest, version)
+    return 0
+
+
+def run(arguments: Sequence[str], version: str = "0.18") -> None:
+    """Run a script, ``-m`` and a module, or ``-c`` and a text, with the arguments that follow.
+
+    The process has the facade from here on. Raises FileError where there is no such script, and
+    whatever is raised by what runs.
+    """
+    first, *rest = arguments
+    install(version)
+    if first == "-m":
+        sys.argv = [rest[0], *_PLUGIN.get(rest[0], ()), *rest[1:]]
+        sys.path.insert(0, "")
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = ["-c", *rest[1:]]
+        sys.path.insert(0, "")
+        runpy._run_code(compile(rest[0], "<string>", "exec"), {}, None, "__main__")  # type: ignore[attr-defined]
+    else:
+        if not Path(first).exists():
+            raise FileError(f"there is no script {first}")
+        sys.argv = [first, *rest]
+        sys.path.insert(0, str(Path(first).resolve().parent))
+        runpy.run_path(first, run_name="__main__")

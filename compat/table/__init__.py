@@ -1,0 +1,15 @@
+"""Which name of TVM is what here. The reference page ``legacy-api`` is made of these tables."""
+
+from __future__ import annotations
+
+from relay2relax.compat.table import ir, relay, relay_parts, runtime
+from relay2relax.compat.table.entry import Module, Table
+
+
+def all_modules() -> Table:
+    """Return the tables of all modules of TVM that are provided."""
+    listed = (*runtime.MODULES, *ir.MODULES, *relay.MODULES, *relay_parts.MODULES)
+    names = {one.name for one in listed}
+    # A package that has no names of its own.
+    above = {name.rpartition(".")[0] for name in names} - names - {""}
+    return (*listed, *(Module(name) for name in sorted(above)))

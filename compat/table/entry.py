@@ -1,0 +1,48 @@
+"""What an entry of the tables says of names of TVM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias, Union
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Names that are found here.
+
+    ``source``  the module that has them, below ``relay2relax``.
+    ``names``   the names, with spaces between; ``theirs=ours`` where ours is called otherwise.
+        ``theirs=`` is the module itself.
+    ``differs`` how they differ from TVM's; "" where they do not, as far as is known.
+    ``since``, ``until``  the first and the last version of TVM that has them, where not all do.
+    """
+
+    source: str
+    names: str
+    differs: str = ""
+    since: str = ""
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """Names that are not provided, and why."""
+
+    names: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module of TVM.
+
+    ``fallback``  ``module:function`` that is asked for names that are not listed; it raises
+        AttributeError for those that it does not know.
+    """
+
+    name: str
+    parts: tuple[Union[Names, Absent], ...] = ()
+    fallback: str = ""
+
+
+Table: TypeAlias = tuple[Module, ...]

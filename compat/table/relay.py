@@ -1,0 +1,89 @@
+"""``tvm.relay`` and the modules of its language."""
+
+from __future__ import annotations
+
+from relay2relax.compat.table.entry import Absent, Module, Names
+from relay2relax.compat.table.ir import TYPES
+
+_EXPR = "relay_ir.ir.expr"
+_BUILDING = "compat.relay.building"
+
+EXPRESSIONS = Names(
+    _EXPR,
+    "Constant Tuple Var GlobalVar Call Let If TupleGetItem RefCreate RefRead RefWrite Expr=RelayExpr RelayExpr "
+    "ExprWithOp=RelayExpr",
+    "an expression is never changed; types stand beside the tree",
+)
+DATA_TYPES = (
+    Names(_EXPR, "Constructor Clause Match PatternWildcard PatternVar PatternConstructor PatternTuple"),
+    Names("relay_ir.ir.module", "TypeData"),
+    Names("compat.vocabulary.objects", "Pattern"),
+)
+HELPERS = Names(_BUILDING, "var const bind")
+RELAY_TYPES = (
+    *TYPES,
+    Names("relay_ir.ir.types", "RefType"),
+    Names("compat.vocabulary.types", "scalar_type ShapeVar=shape_var"),
+    Names("relay_ir.build.build", "Any"),
+    Names(_BUILDING, "is_dynamic"),
+)
+FUNCTORS = Names("compat.relay.functors", "ExprFunctor ExprVisitor ExprMutator", "recursive, as in TVM")
+TYPE_FUNCTORS = Names("compat.relay.functors", "TypeFunctor TypeVisitor TypeMutator")
+SPANS = Names(_BUILDING, "Span=SpanFace SequentialSpan=SequentialSpanFace SourceName")
+TEXT = Names(_BUILDING, "parse fromtext pretty_print astext")
+EXECUTORS = (
+    Names("compat.running.executors", "create_executor", "programs run on numpy, whatever the target"),
+    Names("compat.running.factory", "build optimize build_config"),
+)
+PARAMS = Names(_BUILDING, "save_param_dict load_param_dict")
+
+MODULES = (
+    Module(
+        "tvm.relay",
+        (
+            EXPRESSIONS,
+            Names(_EXPR, "Function"),
+            HELPERS,
+            *RELAY_TYPES,
+            *DATA_TYPES,
+            FUNCTORS,
+            TYPE_FUNCTORS,
+            SPANS,
+            TEXT,
+            Names("relay_ir.text.parser", "parse_expr"),
+            *EXECUTORS,
+            PARAMS,
+            Names("compat.relay.prelude", "Prelude"),
+            Names(_BUILDING, "ScopeBuilder"),
+            Names("compat.relay.operators", "concatenate stack"),
+            Names("relay_ir.ir.module", "Module", until="0.6"),
+            Absent("collage SpanCheck", "it belongs to the compiler of TVM, of which nothing is here"),
+        ),
+        "compat.relay.operators:operator",
+    ),
+    Module(
+        "tvm.relay.expr",
+        (
+            EXPRESSIONS,
+            HELPERS,
+            Names(_EXPR, "Function"),
+            Names("compat.relay.passes", "TupleWrapper=Call", until="0.0"),
+        ),
+    ),
+    Module(
+        "tvm.relay.function",
+        (Names(_EXPR, "Function"), Names("compat.relay.functors", "FunctionWithFields=function_with_fields")),
+    ),
+    Module("tvm.relay.ty", RELAY_TYPES),
+    Module("tvm.relay.adt", DATA_TYPES),
+    Module("tvm.relay.base", (SPANS, TEXT)),
+    Module("tvm.relay.expr_functor", (FUNCTORS,)),
+    Module("tvm.relay.type_functor", (TYPE_FUNCTORS,)),
+    Module("tvm.relay.scope_builder", (Names(_BUILDING, "ScopeBuilder"),)),
+    Module("tvm.relay.loops", (Names(_BUILDING, "while_loop"),)),
+    Module("tvm.relay.parser", (TEXT, Names("relay_ir.text.parser", "parse_expr"))),
+    Module("tvm.parser", (TEXT, Names("relay_ir.text.parser", "parse_expr"))),
+    Module("tvm.relay.prelude", (Names("compat.relay.prelude", "Prelude StaticTensorArrayOps"),)),
+    Module("tvm.relay.param_dict", (PARAMS,)),
+    Module("tvm.relay.build_module", (*EXECUTORS, Names(_BUILDING, "bind_params_by_name"))),
+)

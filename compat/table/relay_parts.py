@@ -1,0 +1,122 @@
+"""Operators, passes, analyses, patterns, frontends and tests of ``tvm.relay``."""
+
+from __future__ import annotations
+
+from relay2relax.compat.table.entry import Absent, Module, Names
+
+_OPERATORS = "compat.relay.operators"
+_TRANSFORM = "relay_ir.transform"
+_TESTING = "compat.testing.relay"
+
+REGISTERING = Names(
+    _OPERATORS,
+    "get register_alter_op_layout register_convert_op_layout register_legalize register_gradient register_compute "
+    "register_strategy register_mixed_precision_conversion register_external_compiler register_op_attr",
+)
+QUANTIZING = Names(_TRANSFORM, "register_fake_quantization_to_integer register_optional_fake_quantization_to_integer")
+_PASSES = Names(
+    "compat.relay.passes",
+    "EliminateCommonSubexpr FoldConstantExpr ToANormalFormExpr "
+    "InferTypeLocal gradient function_pass module_pass build_config "
+    "Sequential PassInfo",
+)
+_CONTEXT = Names("core.passes", "PassContext Pass")
+_PATTERNS = (
+    "AltPattern AttrPattern CallPattern ConstantPattern DFPattern DataTypePattern DominatorPattern ExprPattern "
+    "FunctionPattern IfPattern LetPattern ShapePattern TupleGetItemPattern TuplePattern TypePattern VarPattern "
+    "WildcardPattern dominates has_attr has_dtype has_shape has_type is_constant is_expr is_if is_let is_op is_tuple "
+    "is_tuple_get_item is_var match wildcard partition rewrite DFPatternCallback"
+)
+_NETWORKS = (
+    "mlp", "resnet", "resnet_3d", "dqn", "dcgan", "mobilenet", "lstm", "inception_v3", "squeezenet", "vgg",
+    "densenet", "synthetic",
+)  # fmt: skip
+_VALUES = Names("backends.relay.values", "ConstructorValue=AdtValue RefValue")
+
+MODULES = (
+    Module("tvm.relay.op", (REGISTERING, QUANTIZING, Names(_OPERATORS, "concatenate stack")), f"{_OPERATORS}:operator"),
+    Module("tvm.relay.op.op", (REGISTERING,), f"{_OPERATORS}:operator"),
+    *(
+        Module(f"tvm.relay.op.{one}", (Names(_OPERATORS, "concatenate stack"),), f"{_OPERATORS}:operator")
+        for one in ("tensor", "transform", "reduce", "algorithm", "_make", "_tensor", "_transform")
+    ),
+    *(
+        Module(f"tvm.relay.op.{one}", (), f"{_OPERATORS}:{one}")
+        for one in ("nn", "image", "vision", "random", "memory", "vm", "dyn", "contrib")
+    ),
+    Module(
+        "tvm.relay.op.annotation",
+        (Names("compat.relay.annotations", "on_device compiler_begin compiler_end stop_fusion"),),
+        f"{_OPERATORS}:annotation",
+    ),
+    Module(
+        "tvm.relay.op.contrib.register",
+        (Names("compat.relay.annotations", "register_pattern_table get_pattern_table"),),
+    ),
+    Module("tvm.relay.qnn", (), f"{_OPERATORS}:qnn"),
+    Module(
+        "tvm.relay.qnn.op",
+        (Names("compat.relay.operators", "register_qnn_legalize register_qnn_canonicalize"),),
+        f"{_OPERATORS}:qnn",
+    ),
+    Module(
+        "tvm.relay.transform",
+        (_PASSES, _CONTEXT, QUANTIZING, Names(_TRANSFORM, "LayoutConfig FunctionPass")),
+        "compat.relay.passes:as_values",
+    ),
+    Module("tvm.relay.transform.transform", (_PASSES, _CONTEXT), "compat.relay.passes:as_values"),
+    Module("tvm.relay.transform.fake_quantization_to_integer", (QUANTIZING,)),
+    Module(
+        "tvm.relay.analysis",
+        (Names("compat.relay.analyses", "check_kind well_formed unmatched_cases detect_feature"),),
+        "compat.relay.analyses:analysis",
+    ),
+    Module("tvm.relay.analysis.call_graph", (Names("relay_ir.analysis", "CallGraph"),)),
+    Module("tvm.relay.analysis.feature", (Names("relay_ir.analysis", "Feature"),)),
+    Module("tvm.relay.dataflow_pattern", (Names("relay_ir.dataflow_pattern", _PATTERNS),)),
+    Module(
+        "tvm.relay.frontend",
+        (
+            Names("compat.relay.frontends", "from_onnx from_pytorch"),
+            Absent(
+                "from_tensorflow from_keras from_mxnet from_tflite from_coreml "
+                "from_caffe from_caffe2 from_darknet from_paddle from_oneflow",
+                "relay2relax imports ONNX and TorchScript",
+            ),
+        ),
+    ),
+    Module("tvm.relay.frontend.common", (Names("compat.testing.relay", "infer_type=run_infer_type"),)),
+    Module(
+        "tvm.relay.backend.interpreter",
+        (_VALUES, Names("compat.running.executors", "Executor Interpreter=create_executor")),
+    ),
+    Module("tvm.relay.backend.vm", (Names("compat.running.virtual_machine", "compile VMCompiler VMExecutor"),)),
+    Module("tvm.relay.vm", (Names("compat.running.virtual_machine", "compile VMCompiler VMExecutor"),)),
+    Module("tvm.relay.backend", (Names("compat.running.factory", "Executor Runtime"),)),
+    Module("tvm.relay.backend.executor_factory", (Names("compat.running.factory", "GraphExecutorFactoryModule"),)),
+    Module(
+        "tvm.relay.testing",
+        (
+            Names(
+                _TESTING,
+                "run_opt_pass run_infer_type create_workload rand "
+                "_np_randn_from_type=np_randn_from_type count_ops count "
+                "make_nat_value make_nat_expr",
+            ),
+            Names("compat.testing.gradients", "check_grad"),
+            Names("compat.testing.core", "enabled_targets"),
+            Names("compat.relay.passes", "gradient"),
+            Names("compat.relay.prelude", "Prelude"),
+            Absent("to_python run_as_python", "programs are run by the executors, not written as Python"),
+        ),
+    ),
+    Module("tvm.relay.testing.temp_op_attr", (Names(_TRANSFORM, "TempOpAttr"),)),
+    Module("tvm.relay.testing.init", (Names(_TESTING, "create_workload"),)),
+    *(Module(f"tvm.relay.testing.{one}", (), f"compat.testing.networks:{one}") for one in _NETWORKS),
+    Module(
+        "tvm.relay.data_dep_optimization.simplify_fc_transpose",
+        (Names("compat.relay.analyses", "convert=simplify_fc_transpose"),),
+    ),
+    Module("tvm.relay.quantize", (Absent("quantize qconfig", "see relay_ir.transform"),)),
+    Module("tvm.relay.debug"),
+)

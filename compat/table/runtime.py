@@ -1,0 +1,86 @@
+"""``tvm`` itself, arrays, devices, targets, executors, and what tests use."""
+
+from __future__ import annotations
+
+from relay2relax.compat.table.entry import Absent, Module, Names
+
+_ARRAYS = "compat.running.ndarray"
+_DEVICES = "cpu cuda rocm opencl metal vulkan vpi ext_dev hexagon webgpu"
+_DEVICE_ALIASES = "gpu=cuda cl=opencl mtl=metal"
+_REGISTRY = Names(
+    "compat.running.functions",
+    "register_func get_global_func register_object register_extension convert Object",
+)
+_GRAPH = Names("compat.running.graph_executor", "GraphModule create")
+_ERROR = Names(
+    "core.errors",
+    "TVMError=Relay2RelaxError InternalError=Relay2RelaxError OpError=Relay2RelaxError "
+    "OpNotImplemented=UnsupportedError OpAttributeInvalid=Relay2RelaxError OpAttributeRequired=Relay2RelaxError "
+    "OpAttributeUnImplemented=UnsupportedError OpNotImplemented=UnsupportedError DiagnosticError=Relay2RelaxError",
+    "all errors are those of relay2relax, with a code",
+)
+
+NDARRAY = (
+    Names(_ARRAYS, f"NDArray array empty device from_dlpack numpyasarray Device {_DEVICES} {_DEVICE_ALIASES}"),
+    Names(_ARRAYS, "context=device", until="0.7"),
+)
+
+_TESTING = Names(
+    "compat.testing.core",
+    "assert_allclose enabled_targets device_enabled requires_package "
+    "parametrize_targets exclude_targets known_failing_targets "
+    "fixture parameter parameters main xfail_parameterizations "
+    "skip_parameterizations enable_span_filling disable_span_filling "
+    "skip_if_32bit requires_nvcc_version=requires_version requires_llvm_minimum_version=requires_version",
+)
+
+MODULES = (
+    Module(
+        "tvm",
+        (
+            Names("relay_ir.ir.module", "IRModule"),
+            Names("core.errors", "TVMError=Relay2RelaxError"),
+            Names(_ARRAYS, f"nd= ndarray= Device device {_DEVICES} {_DEVICE_ALIASES}"),
+            Names(_ARRAYS, "context=device", until="0.18"),
+            _REGISTRY,
+            Names("compat.vocabulary.numbers", "var const min_value max_value", until="0.6"),
+            Names("compat.relay.passes", "transform=", until="0.0"),
+            Names("compat.running.functions", "__version__=tvm_version support="),
+        ),
+    ),
+    Module("tvm.nd", NDARRAY),
+    Module("tvm.ndarray", NDARRAY),
+    Module(
+        "tvm.runtime",
+        (
+            *NDARRAY,
+            _REGISTRY,
+            Names("compat.running.functions", "DataType String"),
+            Names("compat.running.graph_executor", "Module load_module"),
+            Names("compat.relay.building", "save_param_dict load_param_dict"),
+        ),
+    ),
+    Module("tvm.runtime.ndarray", NDARRAY),
+    Module("tvm.runtime.object", (_REGISTRY,)),
+    Module("tvm.runtime.container", (Names("compat.running.results", "ADT=Fields tuple_object=tuple_object"),)),
+    Module("tvm.runtime.vm", (Names("compat.running.virtual_machine", "Executable VirtualMachine"),)),
+    Module("tvm.error", (_ERROR,)),
+    Module("tvm._ffi", (_REGISTRY,)),
+    Module(
+        "tvm._ffi.base",
+        (Names("core.errors", "TVMError=Relay2RelaxError"), Names("compat.running.functions", "py_str")),
+    ),
+    Module("tvm.target", (Names("compat.running.targets", "Target create=Target"),)),
+    Module("tvm.target.target", (Names("compat.running.targets", "Target"),)),
+    Module("tvm.support", (Names("compat.running.functions", "libinfo"),)),
+    Module("tvm.contrib.graph_executor", (_GRAPH,)),
+    Module("tvm.contrib.graph_runtime", (_GRAPH,)),
+    Module("tvm.contrib.debugger.debug_executor", (_GRAPH,)),
+    Module("tvm.contrib.utils", (Names("compat.testing.files", "tempdir TempDirectory"),)),
+    Module("tvm.contrib.util", (Names("compat.testing.files", "tempdir TempDirectory"),)),
+    Module("tvm.contrib.nvcc", (Names("compat.testing.absent", "have_fp16 have_int8 have_tensorcore"),)),
+    Module("tvm.contrib.cudnn", (Absent("exists", "cuDNN does not exist here"),)),
+    Module("tvm.testing", (_TESTING,), "compat.testing.core:required"),
+    Module("tvm.testing.plugin", (Names("compat.testing.plugin", "pytest_configure pytest_generate_tests dev"),)),
+    Module("tvm.testing.utils", (_TESTING,), "compat.testing.core:required"),
+)

@@ -1,0 +1,1 @@
+"""What tests of TVM use: ``tvm.testing`` and ``tvm.relay.testing``."""

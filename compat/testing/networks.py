@@ -1,0 +1,28 @@
+"""``tvm.relay.testing.<network>``: the workloads, with parameters as arrays of TVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
+from relay2relax.compat.running.ndarray import NDArray
+
+
+def network(module: str, name: str) -> object:
+    """Return a function of a network's module; raises AttributeError where there is none."""
+    found = getattr(import_module(f"relay2relax.relay_ir.testing.{module}"), name)
+    if name != "get_workload":
+        return found
+
+    def get_workload(*args: object, **kwargs: object) -> object:
+        mod, params = found(*args, **kwargs)
+        return mod, {key: value.view(NDArray) for key, value in params.items()}
+
+    return get_workload
+
+
+def __getattr__(name: str) -> Callable[[str], object]:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return partial(network, name)
