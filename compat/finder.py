@@ -7,10 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 
 from relay2relax.compat.table.entry import Absent, Module, Names
+from relay2relax.compat.testing import topi
+from relay2relax.core.errors import UnsupportedError
+
+# Programs of TVM's tests, which are read from a folder that is given.
+REFERENCES = "tvm.topi.testing."
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,24 @@ def _in(part: Names, version: tuple[int, ...]) -> bool:
     return since and (not part.until or version <= as_version(part.until))
 
 
+class AbsentName:
+    """What stands for a name that is not provided: whoever uses it is told why."""
+
+    def __init__(self, name: str, why: str) -> None:
+        self._name, self._why = name, why
+
+    def _refuse(self) -> UnsupportedError:
+        return UnsupportedError(f"{self._name} is not provided by relay2relax: {self._why}")
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        raise self._refuse()
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self._refuse()
+
+
 class LegacyModule(ModuleType):
     """A module of TVM whose names are looked up when they are used."""
 
@@ -76,7 +99,9 @@ class LegacyModule(ModuleType):
             return import_module(f"{self.__name__}.{name}")
         for part in self._table.parts:
             if isinstance(part, Absent) and name in part.names.split():
-                raise AttributeError(f"{self.__name__}.{name} is not provided by relay2relax: {part.why}")
+                return AbsentName(f"{self.__name__}.{name}", part.why)
+        if self._table.why:
+            return AbsentName(f"{self.__name__}.{name}", self._table.why)
         if self._table.fallback:
             source, _, function = self._table.fallback.partition(":")
             return Place(source, function).get()(name)  # type: ignore[operator]
@@ -97,6 +122,8 @@ class LegacyFinder(MetaPathFinder, Loader):
         """
         if fullname.partition(".")[0] not in self._roots():
             return None
+        if fullname.startswith(REFERENCES) and (references := topi.folder()) is not None:
+            return PathFinder.find_spec(fullname, [str(references)])
         if fullname not in self._modules:
             raise ModuleNotFoundError(f"{fullname} is not provided by relay2relax", name=fullname)
         return ModuleSpec(fullname, self, is_package=True)

@@ -2,9 +2,9 @@
 
     python tools/legacy_tests.py FOLDER [--page PAGE] [PATTERN…]
 
-FOLDER holds ``tests/python/relay`` of TVM's repository at v0.18.0; nothing of it is kept. PATTERN
-chooses files by their names. A file has five minutes; the table says of each how many tests passed,
-failed and were skipped, and of each failure the error.
+FOLDER holds ``tests/python/relay`` and ``python/tvm/topi/testing`` of TVM at v0.18.0; nothing of it
+is kept. PATTERN chooses files by their names. A file has five minutes; the table says of each how
+many tests passed, failed and were skipped, and of each failure the error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def run(file: Path, folder: Path) -> Outcome:
             sys.executable, "-m", "relay2relax.compat", "-m", "pytest", "-q", "--tb=short",
             "-p", "no:cacheprovider", f"--junitxml={report}", "--rootdir", str(folder), file.name,
         ]  # fmt: skip
-        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": str(folder / "tests/python/relay")}
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "RELAY2RELAX_TVM": str(folder.resolve())}
         try:
             done = subprocess.run(
                 command, cwd=file.parent, capture_output=True, text=True, timeout=SECONDS, env=environment, check=False

@@ -14,6 +14,7 @@ from relay2relax.relay_ir import transform
 from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.expr import Expr, Function
 from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.text.parser import parse
 from relay2relax.relay_ir.transform import infrastructure
 
 Decorator = Callable[[Callable[..., object]], object]
@@ -108,6 +109,11 @@ def _of_expression(made: core.Pass[IRModule], expr: Expr, mod: IRModule | None =
         given.update(mod.without_functions(("main",)))  # type: ignore[attr-defined]
     main = made(given)["main"]
     return main if isinstance(expr, Function) else main.body
+
+
+def AnnotateSpans() -> core.Pass[IRModule]:
+    """Return a pass that prints the module and reads it anew, so that its nodes have places."""
+    return core.ModulePass(lambda mod, context: parse(mod.astext()), "AnnotateSpans", 0)
 
 
 def EliminateCommonSubexpr(fskip: Callable[[Expr], bool] | None = None) -> core.Pass[IRModule]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from relay2relax.compat.table import ir, relay, relay_parts, runtime
+from relay2relax.compat.table import absent, ir, relay, relay_parts, runtime
 from relay2relax.compat.table.entry import Module, Table
 
 
 def all_modules() -> Table:
     """Return the tables of all modules of TVM that are provided."""
-    listed = (*runtime.MODULES, *ir.MODULES, *relay.MODULES, *relay_parts.MODULES)
+    listed = (*runtime.MODULES, *ir.MODULES, *relay.MODULES, *relay_parts.MODULES, *absent.MODULES)
     names = {one.name for one in listed}
     # A package that has no names of its own.
     above = {name.rpartition(".")[0] for name in names} - names - {""}

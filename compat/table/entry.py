@@ -38,11 +38,14 @@ class Module:
 
     ``fallback``  ``module:function`` that is asked for names that are not listed; it raises
         AttributeError for those that it does not know.
+    ``why``  why nothing of the module is provided; it can be imported, and names of it, but not
+        used.
     """
 
     name: str
     parts: tuple[Union[Names, Absent], ...] = ()
     fallback: str = ""
+    why: str = ""
 
 
 Table: TypeAlias = tuple[Module, ...]

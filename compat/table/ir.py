@@ -96,7 +96,14 @@ MODULES = (
         "tvm.topi",
         (Absent("nn testing generic", "kernels are those of the operators' records"),),
     ),
-    Module("tvm.topi.utils", (Names("compat.vocabulary.numbers", "get_const_tuple get_const_int"),)),
+    Module(
+        "tvm.topi.utils",
+        (
+            Names("compat.vocabulary.numbers", "get_const_tuple get_const_int"),
+            Names("compat.testing.topi", "nchw_pack_layout"),
+        ),
+    ),
+    Module("tvm.topi.nn.utils", (Names("compat.testing.topi", "get_pad_tuple1d get_pad_tuple get_pad_tuple3d"),)),
     Module("tvm.script", (Names("script", "tir=T relax=R ir=I ir_module"),)),
     Module("tvm.topi.testing", fallback="compat.testing.topi:reference"),
 )

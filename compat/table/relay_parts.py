@@ -16,7 +16,7 @@ REGISTERING = Names(
 QUANTIZING = Names(_TRANSFORM, "register_fake_quantization_to_integer register_optional_fake_quantization_to_integer")
 _PASSES = Names(
     "compat.relay.passes",
-    "EliminateCommonSubexpr FoldConstantExpr ToANormalFormExpr "
+    "AnnotateSpans EliminateCommonSubexpr FoldConstantExpr ToANormalFormExpr "
     "InferTypeLocal gradient function_pass module_pass build_config "
     "Sequential PassInfo",
 )

@@ -70,7 +70,14 @@ MODULES = (
         "tvm._ffi.base",
         (Names("core.errors", "TVMError=Relay2RelaxError"), Names("compat.running.functions", "py_str")),
     ),
-    Module("tvm.target", (Names("compat.running.targets", "Target create=Target"),)),
+    Module(
+        "tvm.target",
+        (
+            Names("compat.running.targets", "Target create=Target"),
+            Names("compat.vocabulary.objects", "VirtualDevice"),
+            Absent("make_compilation_config", "nothing of TVM's lowering is here"),
+        ),
+    ),
     Module("tvm.target.target", (Names("compat.running.targets", "Target"),)),
     Module("tvm.support", (Names("compat.running.functions", "libinfo"),)),
     Module("tvm.contrib.graph_executor", (_GRAPH,)),

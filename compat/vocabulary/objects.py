@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from relay2relax.compat.vocabulary.teaching import face
 from relay2relax.ops.registry.types import Type
+from relay2relax.relay_ir.ir import device as device_words
 from relay2relax.relay_ir.ir import expr as ir
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.tir.ir import expr as tir
@@ -20,6 +21,17 @@ PrimExpr = face("PrimExpr", (tir.PrimExpr, int, float))
 Attrs = face("Attrs", object)
 DictAttrs = face("DictAttrs", Mapping, lambda given=None: dict(given or {}))
 Range = face("Range", range, range)
+
+
+def virtual_device(device: object = None, target: object = None, memory_scope: str = "") -> device_words.VirtualDevice:
+    """Return what is known of where a value is kept."""
+    kind = getattr(device, "device_type", -1)
+    index = getattr(device, "device_id", -1)
+    given = device_words.Target(str(target).split()[0]) if target is not None else None
+    return device_words.VirtualDevice(kind, index, given, memory_scope)
+
+
+VirtualDevice = face("VirtualDevice", device_words.VirtualDevice, virtual_device)
 
 
 class EnvFunc(str):
