@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import cast
 
 from relay2relax.compat.vocabulary.teaching import Lesson
 from relay2relax.ops.registry.table import relay_names, relay_op
 from relay2relax.relay_ir.build import op
-from relay2relax.relay_ir.ir.expr import Call, Expr, Op, Tuple, as_expr
+from relay2relax.relay_ir.ir.expr import Call, Op, Tuple
 from relay2relax.relay_ir.transform.layout import op_attrs
 
 Function = Callable[..., object]
@@ -37,16 +36,6 @@ annotation, memory, vm, qnn, contrib, dyn = (
 def get(name: str) -> Op:
     """Return the operator ``name``; raises AttributeError for one that is not known."""
     return op.get(name)
-
-
-def concatenate(data: object, axis: int) -> Expr:
-    """Return the call of ``concatenate`` of a tuple, or of a list of its fields."""
-    return cast(Expr, op.concatenate(as_expr(data), axis=int(axis)))
-
-
-def stack(data: object, axis: int) -> Expr:
-    """Return the call of ``stack`` of a tuple, or of a list of its fields."""
-    return cast(Expr, op.stack(as_expr(data), axis=axis))
 
 
 def register_qnn_legalize(op_name: str, legal_op: object = None, level: int = 10) -> object:

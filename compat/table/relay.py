@@ -37,6 +37,12 @@ EXECUTORS = (
 )
 PARAMS = Names(_BUILDING, "save_param_dict load_param_dict")
 
+COMPOSED = Names(
+    "compat.relay.composed",
+    "concatenate stack variance std mean_variance mean_std logsumexp strided_set matrix_set_diag stft adv_index einsum "
+    "meshgrid reverse_reshape unique",
+)
+
 MODULES = (
     Module(
         "tvm.relay",
@@ -56,7 +62,7 @@ MODULES = (
             Names("compat.relay.prelude", "Prelude"),
             Names("compat.relay.functors", "SpanCheck=ExprVisitor", "places stand beside the tree"),
             Names(_BUILDING, "ScopeBuilder"),
-            Names("compat.relay.operators", "concatenate stack"),
+            COMPOSED,
             Names("relay_ir.ir.module", "Module", until="0.6"),
             Absent("collage", "it belongs to the compiler of TVM, of which nothing is here"),
         ),
@@ -68,7 +74,7 @@ MODULES = (
             EXPRESSIONS,
             HELPERS,
             Names(_EXPR, "Function"),
-            Names("compat.relay.passes", "TupleWrapper=Call", until="0.0"),
+            Names("compat.relay.composed", "TupleWrapper"),
         ),
     ),
     Module(

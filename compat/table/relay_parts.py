@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from relay2relax.compat.table.entry import Absent, Module, Names
+from relay2relax.compat.table.relay import COMPOSED
 
 _OPERATORS = "compat.relay.operators"
 _TRANSFORM = "relay_ir.transform"
@@ -33,16 +34,18 @@ _NETWORKS = (
 )  # fmt: skip
 _VALUES = Names("backends.relay.values", "ConstructorValue=AdtValue RefValue")
 
+QNN_CONCATENATE = Names("compat.relay.composed", "concatenate=qnn_concatenate")
+
 MODULES = (
-    Module("tvm.relay.op", (REGISTERING, QUANTIZING, Names(_OPERATORS, "concatenate stack")), f"{_OPERATORS}:operator"),
+    Module("tvm.relay.op", (REGISTERING, QUANTIZING, COMPOSED), f"{_OPERATORS}:operator"),
     Module("tvm.relay.op.op", (REGISTERING,), f"{_OPERATORS}:operator"),
     *(
-        Module(f"tvm.relay.op.{one}", (Names(_OPERATORS, "concatenate stack"),), f"{_OPERATORS}:operator")
+        Module(f"tvm.relay.op.{one}", (COMPOSED,), f"{_OPERATORS}:operator")
         for one in ("tensor", "transform", "reduce", "algorithm", "_make", "_tensor", "_transform")
     ),
     *(
         Module(f"tvm.relay.op.{one}", (), f"{_OPERATORS}:{one}")
-        for one in ("nn", "image", "vision", "random", "memory", "vm", "dyn", "contrib")
+        for one in ("image", "vision", "memory", "vm", "dyn", "contrib")
     ),
     Module(
         "tvm.relay.op.annotation",
@@ -53,10 +56,22 @@ MODULES = (
         "tvm.relay.op.contrib.register",
         (Names("compat.relay.annotations", "register_pattern_table get_pattern_table"),),
     ),
+    Module(
+        "tvm.relay.op.nn",
+        (
+            Names("compat.relay.composed", "sparse_dense sparse_transpose sparse_add dropout_raw"),
+            Names("compat.relay.building", "const"),
+        ),
+        f"{_OPERATORS}:nn",
+    ),
+    Module("tvm.relay.op.random", (Names("compat.relay.composed", "threefry_key"),), f"{_OPERATORS}:random"),
     Module("tvm.relay.qnn", (), f"{_OPERATORS}:qnn"),
     Module(
         "tvm.relay.qnn.op",
-        (Names("compat.relay.operators", "register_qnn_legalize register_qnn_canonicalize"),),
+        (
+            Names("compat.relay.operators", "register_qnn_legalize register_qnn_canonicalize"),
+            QNN_CONCATENATE,
+        ),
         f"{_OPERATORS}:qnn",
     ),
     Module(

@@ -111,7 +111,7 @@ def parameter(*values: object, ids: Sequence[object] | None = None, by_dict: dic
         ids, values = list(by_dict), tuple(by_dict.values())
 
     @pytest.fixture(params=values, ids=ids)
-    def of_parameter(request: pytest.FixtureRequest) -> object:
+    def of_parameter(*_owner: object, request: pytest.FixtureRequest) -> object:
         return request.param
 
     return of_parameter
@@ -131,7 +131,7 @@ def parameters(*rows: Sequence[object], ids: object = None) -> list[object]:
     together = Together(rows, ids)
 
     def column(place: int) -> object:
-        def of_row(request: pytest.FixtureRequest) -> object:
+        def of_row(*_owner: object, request: pytest.FixtureRequest) -> object:
             return request.param
 
         of_row.together = together  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from typing import Any
 from relay2relax.core.source import Span
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_names, relay_op
-from relay2relax.relay_ir.build import op_forms
+from relay2relax.relay_ir.build import computed_arguments, op_forms
 from relay2relax.relay_ir.build.build import call_op
 from relay2relax.relay_ir.ir.expr import BuildError, Op
 
@@ -39,33 +39,33 @@ class Namespace:
 @lru_cache(maxsize=None)
 def _function(record: OpDef) -> Callable[..., Any]:
     def call(*args: object, span: Span | None = None, **given: object) -> Any:
-        return op_forms.result(record.name, call_op(record, *_arguments(record, args, given), span))
+        if record.variadic:
+            return call_op(record, args, given, span)
+        values = _by_name(record, args, given)
+        called = computed_arguments.settled(record, values)
+        op_forms.normalise(values, called)
+        return op_forms.result(called.name, call_op(called, *op_forms.split_inputs(values, called), span))
 
     call.__name__ = call.__qualname__ = record.name
     call.__doc__ = f"{record.doc}\n\nParameters: {', '.join(op_forms.parameters(record))}."
     return call
 
 
-def _arguments(
-    record: OpDef, args: Sequence[object], given: Mapping[str, object]
-) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Return inputs and attributes as Relay stores them.
+def _by_name(record: OpDef, args: Sequence[object], given: Mapping[str, object]) -> dict[str, Any]:
+    """Return the arguments by name.
 
     Raises BuildError where there are too many, or one twice.
     """
-    if record.variadic:
-        return args, dict(given)
     names = op_forms.parameters(record)
     if len(args) > len(names):
         known = f"{len(names)}: {', '.join(names)}" if len(names) > 1 else f"one: {names[0]}" if names else "none"
         raise BuildError(f"{record.name} is given {len(args)} arguments; it takes {known}")
-    values = dict(zip(names, args, strict=False))
+    values: dict[str, Any] = dict(zip(names, args, strict=False))
     for name, value in given.items():
         if name in values:
             raise BuildError(f"{record.name}: the argument {name!r} is given twice")
         values[name] = value
-    op_forms.normalise(values, record)
-    return op_forms.split_inputs(values, record)
+    return values
 
 
 def _lookup(name: str) -> Any:

@@ -49,6 +49,7 @@ _ORDER = {
     "nn.max_pool1d": _POOL,
     "nn.max_pool2d": _POOL,
     "nn.max_pool3d": _POOL,
+    "nn.mirror_pad": "data pad_width mode",
     "nn.pad": "data pad_width pad_value pad_mode",
     "one_hot": "indices on_value off_value depth axis dtype",
     "qnn.conv2d": f"{_QNN_PRODUCT} kernel_size channels {_CONV_TAIL}",
@@ -63,6 +64,7 @@ _ORDER = {
     "random.normal": "key out_shape out_dtype mean scale",
     "random.uniform": "key out_shape out_dtype low high",
     "sparse_to_dense": "sparse_indices output_shape sparse_values default_value",
+    "stft": "data n_fft hop_length win_length window normalized onesided",
     "strided_slice": "data begin end strides axes slice_mode",
     "take": "data indices axis batch_dims mode",
 }
@@ -86,6 +88,7 @@ _DEFAULTS: dict[str, Arguments] = {
     "nn.max_pool1d": {"pool_size": 1},
     "nn.max_pool2d": {"pool_size": 1},
     "nn.max_pool3d": {"pool_size": 1},
+    "nn.mirror_pad": {"mode": "SYMMETRIC"},
     "nn.pad": {"pad_value": 0},
     "nn.upsampling": {"scale_h": 1, "scale_w": 1},
     "nn.upsampling3d": {"scale_d": 1, "scale_h": 1, "scale_w": 1},
@@ -103,6 +106,11 @@ _DEFAULTS: dict[str, Arguments] = {
     "strided_slice": {"strides": None, "axes": None},
     "topk": {"k": 1, "dtype": "int32"},
     "transpose": {"axes": None},
+    "vision.all_class_non_max_suppression": {
+        "max_output_boxes_per_class": -1,
+        "iou_threshold": -1.0,
+        "score_threshold": -1.0,
+    },
     "vision.non_max_suppression": {"max_output_size": -1, "iou_threshold": 0.5},
     **{name: {"roi": None, "rounding_method": ""} for name in ("image.resize1d", "image.resize2d", "image.resize3d")},
 }
@@ -123,7 +131,7 @@ def defaults(record: OpDef) -> Mapping[str, Any]:
     """Return what TVM's function takes for parameters that are left out, beside the attributes' own
     defaults.
     """
-    return _DEFAULTS.get(record.name, {})
+    return _DEFAULTS.get(record.name.removeprefix("dyn."), {})
 
 
 # --- the form of the values -----------------------------------------------------------------------
@@ -239,6 +247,10 @@ _NORMALISE: dict[str, Callable[[Arguments, OpDef], None]] = {
     "random.normal": _number_of({"mean": "out_dtype", "scale": "out_dtype"}),
     "random.uniform": _number_of({"low": "out_dtype", "high": "out_dtype"}),
     "strided_slice": _strided_slice,
+    "trilu": _number_of({"k": "int32"}),
+    "vision.all_class_non_max_suppression": _number_of(
+        {"max_output_boxes_per_class": "int32", "iou_threshold": "float32", "score_threshold": "float32"}
+    ),
     "vision.get_valid_counts": _number_of({"score_threshold": "float32"}),
     "vision.non_max_suppression": _number_of({"max_output_size": "int32", "iou_threshold": "float32"}),
 }  # fmt: skip
@@ -265,14 +277,15 @@ def split_inputs(values: Arguments, record: OpDef) -> tuple[list[Any], Arguments
 
     Where the two share a name, TVM fills the attribute in.
 
-    ``arange`` keeps its inputs as attributes once more; elsewhere such an attribute is null.
+    ``arange`` keeps its inputs as attributes once more; elsewhere such an attribute is null
+    or empty.
     """
     own = [name.lstrip("*") for name in record.inputs]
     inputs = [values[name] for name in own if name in values]
     attrs = {name: value for name, value in values.items() if name not in own}
     for one in attr_fields(record.attrs):
-        if one.name in own:
-            attrs[one.name] = values.get(one.name) if one.kind == "Expr" else None
+        if one.name in own and (one.optional or one.required):
+            attrs[one.name] = values.get(one.name) if one.kind == "Expr" else None if one.optional else ()
     return inputs, attrs
 
 
