@@ -10,13 +10,11 @@ import numpy as np
 from relay2relax.compat.vocabulary.known_types import type_of
 from relay2relax.compat.vocabulary.teaching import face
 from relay2relax.core.source import SequentialSpan, Span
-from relay2relax.relay_ir.analysis import free_vars
 from relay2relax.relay_ir.build import build
 from relay2relax.relay_ir.build.scope_builder import ScopeBuilder as OurScopeBuilder
 from relay2relax.relay_ir.io.params import bind_params, load_params, save_params
 from relay2relax.relay_ir.ir import expr as ir
 from relay2relax.relay_ir.ir.module import IRModule
-from relay2relax.relay_ir.ir.rewrite import substitute
 from relay2relax.relay_ir.ir.types import Type
 from relay2relax.relay_ir.text.parser import parse as our_parse
 from relay2relax.relay_ir.text.parser import parse_expr
@@ -36,19 +34,10 @@ def var(
     return build.var(name_hint, type_annotation, shape, dtype, span)
 
 
-def const(value: object, dtype: str | None = None, span: Span | None = None) -> ir.Constant:
+def const(value: object, dtype: object = None, span: Span | None = None) -> ir.Constant:
     """Return a constant; integers become int32 and floats float32 where no dtype is given."""
-    return ir.Constant(ir.const(value, str(np.dtype(dtype)) if isinstance(dtype, type) else dtype).data, span)
-
-
-def bind(expr: ir.Expr, binds: Mapping[ir.Expr, ir.Expr]) -> ir.Expr:
-    """Return ``expr`` with variables replaced; parameters of a function that are bound are gone."""
-    if not isinstance(expr, ir.Function):
-        return substitute(expr, binds)
-    left = tuple(param for param in expr.params if param not in binds)
-    body = substitute(expr.body, binds)
-    found = [one for one in free_vars(body) if one not in left and one not in free_vars(expr)]
-    return ir.Function((*left, *found), body, None if found else expr.ret_type, expr.type_params, expr.attrs, expr.span)
+    name = dtype if dtype is None or isinstance(dtype, str) else np.dtype(cast(type, dtype)).name
+    return ir.Constant(ir.const(value, name).data, span)
 
 
 def bind_params_by_name(function: ir.Function, params: Mapping[str, object]) -> ir.Function:

@@ -53,7 +53,8 @@ def _runner(kind: str, mod: IRModule, name: str) -> Runner:
     evaluation = our_executor(kind, mod).evaluate(name)
 
     def run(*args: object, **params: object) -> object:
-        return legacy(evaluation(*(plain(one) for one in args), **{key: plain(one) for key, one in params.items()}))
+        given = [plain(one) for one in args], {key: plain(one) for key, one in params.items()}
+        return legacy(evaluation(*given[0], **given[1]), as_lists=kind == "vm")
 
     return run
 

@@ -9,12 +9,14 @@ import numpy as np
 from relay2relax.backends.relay.machine import Closure
 from relay2relax.backends.relay.values import AdtValue, RefValue
 from relay2relax.compat.running.ndarray import NDArray
+from relay2relax.relay_ir.ir.expr import Constructor
 
 
 class Fields(list[object]):
     """The fields of a tuple, which scripts index, count and unpack; ``tag`` is that of a tuple."""
 
     tag = 0
+    constructor: Constructor | None = None
 
     @property
     def fields(self) -> list[object]:
@@ -22,18 +24,22 @@ class Fields(list[object]):
         return list(self)
 
 
-def legacy(value: object) -> object:
-    """Return a value with its arrays as ``NDArray``, tuples as lists."""
+def legacy(value: object, as_lists: bool = False) -> object:
+    """Return a value with its arrays as ``NDArray``, tuples as lists.
+
+    With ``as_lists`` values of data types are such lists, too, which have the constructor's tag:
+    TVM's virtual machine gives them so.
+    """
     match value:
         case np.ndarray():
             return value.view(NDArray)
         case np.generic():
             return np.asarray(value).view(NDArray)
         case tuple():
-            return Fields(legacy(one) for one in value)
+            return Fields(legacy(one, as_lists) for one in value)
         case AdtValue():
             # A list is as deep as it is long: fields are made without recursion.
-            return _data_type(value)
+            return _data_type(value, as_lists)
         case RefValue(inner):
             return RefValue(legacy(inner))
         case Closure():
@@ -41,7 +47,7 @@ def legacy(value: object) -> object:
     return value
 
 
-def _data_type(root: AdtValue) -> AdtValue:
+def _data_type(root: AdtValue, as_lists: bool) -> object:
     made: dict[int, object] = {}
     pending: list[AdtValue] = [root]
     while pending:
@@ -51,15 +57,23 @@ def _data_type(root: AdtValue) -> AdtValue:
             pending += inner
             continue
         pending.pop()
-        fields = tuple(made[id(field)] if isinstance(field, AdtValue) else legacy(field) for field in one.fields)
-        made[id(one)] = AdtValue(one.constructor, fields)
-    found = made[id(root)]
-    assert isinstance(found, AdtValue)
-    return found
+        fields = tuple(
+            made[id(field)] if isinstance(field, AdtValue) else legacy(field, as_lists) for field in one.fields
+        )
+        made[id(one)] = _fields(one.constructor, fields) if as_lists else AdtValue(one.constructor, fields)
+    return made[id(root)]
+
+
+def _fields(constructor: Constructor, fields: tuple[object, ...]) -> Fields:
+    made = Fields(fields)
+    made.constructor, made.tag = constructor, constructor.tag
+    return made
 
 
 def plain(value: object) -> object:
     """Return what a script gives, lists as the tuples they stand for."""
+    if isinstance(value, Fields) and value.constructor is not None:
+        return AdtValue(value.constructor, tuple(plain(one) for one in value))
     if isinstance(value, (list, tuple)):
         return tuple(plain(one) for one in value)
     return value

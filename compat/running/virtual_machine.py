@@ -98,7 +98,7 @@ class VirtualMachine:
         if not args and not kwargs and func_name in self._inputs:
             args, kwargs = self._inputs[func_name]
         run = self._executor.evaluate(func_name)
-        self._last = legacy(run(*map(plain, args), **{name: plain(one) for name, one in kwargs.items()}))
+        self._last = legacy(run(*map(plain, args), **{name: plain(one) for name, one in kwargs.items()}), True)
         return self._last
 
     def run(self, *args: object, **kwargs: object) -> object:

@@ -10,6 +10,7 @@ import os
 import re
 from importlib import import_module
 from pathlib import Path
+from typing import cast
 
 FOLDER = "RELAY2RELAX_TVM"
 
@@ -38,7 +39,7 @@ def _sides(padding: object, kernel: tuple[int, ...]) -> tuple[int, ...]:
     elif isinstance(padding, int):
         whole = [2 * padding] * rank
     else:
-        given = tuple(padding)  # type: ignore[arg-type]
+        given = tuple(cast("tuple[int, ...]", padding))
         if len(given) == 2 * rank:
             return given
         whole = [2 * one for one in given]

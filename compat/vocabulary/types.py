@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from relay2relax.compat.vocabulary.teaching import Lesson, constructor, renamed
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.relay_ir.inference.errors import type_text
 from relay2relax.relay_ir.ir import types as ty
 from relay2relax.relay_ir.ir.equality import structural_equal
 from relay2relax.tir.extent import static
@@ -42,9 +43,8 @@ def _function_hash(self: ty.FuncType) -> int:
     return hash((len(self.arg_types), len(self.type_params)))
 
 
-def as_tuple(types: Sequence[Type]) -> tuple[Type, ...]:
-    """Return ``types`` as a tuple."""
-    return tuple(types)
+def _text(self: Type) -> str:
+    return type_text(self).strip("`")
 
 
 def lessons() -> Iterator[Lesson]:
@@ -64,6 +64,8 @@ def lessons() -> Iterator[Lesson]:
     yield from renamed(ty.TypeVar, name_hint="name")
     yield from renamed(ty.GlobalTypeVar, name_hint="name")
     yield from renamed(ty.TypeRelation, func="name")
+    for one in (TensorType, TupleType, ty.FuncType, ty.RefType, ty.TypeVar, ty.GlobalTypeVar, ty.TypeCall):
+        yield Lesson(one, "__str__", _text)
     yield Lesson(Type, "same_as", lambda self, other: self is other)
     for member, theirs in _KINDS.items():
         yield Lesson(ty.Kind, theirs, ty.Kind[member])
