@@ -53,6 +53,18 @@ def convert(value: object, span: object = None) -> object:
     return tuple(map(convert, value)) if isinstance(value, (list, tuple)) else value
 
 
+class Compiler:
+    """What keeps lowered functions in TVM; here nothing is kept."""
+
+    def clear(self) -> None:
+        """Do nothing."""
+
+
+def te_compiler() -> Compiler:
+    """Return the compiler of operators."""
+    return Compiler()
+
+
 def py_str(value: bytes | str) -> str:
     """Return bytes as text."""
     return value.decode() if isinstance(value, bytes) else value

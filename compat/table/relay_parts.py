@@ -134,4 +134,5 @@ MODULES = (
     ),
     Module("tvm.relay.quantize", (Absent("quantize qconfig", "see relay_ir.transform"),)),
     Module("tvm.relay.debug"),
+    Module("tvm.relay.backend.te_compiler", (Names("compat.running.functions", "get=te_compiler"),)),
 )

@@ -277,15 +277,16 @@ def split_inputs(values: Arguments, record: OpDef) -> tuple[list[Any], Arguments
 
     Where the two share a name, TVM fills the attribute in.
 
-    ``arange`` keeps its inputs as attributes once more; elsewhere such an attribute is null
-    or empty.
+    ``arange`` keeps its inputs as attributes once more; elsewhere such an attribute is null, empty
+    or zero.
     """
     own = [name.lstrip("*") for name in record.inputs]
     inputs = [values[name] for name in own if name in values]
     attrs = {name: value for name, value in values.items() if name not in own}
     for one in attr_fields(record.attrs):
         if one.name in own and (one.optional or one.required):
-            attrs[one.name] = values.get(one.name) if one.kind == "Expr" else None if one.optional else ()
+            empty = None if one.optional else () if one.kind.startswith("Array") else 0
+            attrs[one.name] = values.get(one.name) if one.kind == "Expr" else empty
     return inputs, attrs
 
 
