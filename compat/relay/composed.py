@@ -172,3 +172,24 @@ def qnn_concatenate(data: object, input_scales: object, input_zero_points: objec
         op.qnn.concatenate(as_expr(data), as_expr(input_scales), as_expr(input_zero_points), output_scale,
                            output_zero_point, axis=axis),
     )  # fmt: skip
+
+
+def sparse_fill_empty_rows(sparse_indices: Expr, sparse_values: Expr, dense_shape: Expr, default_value: Expr) -> Tuple:
+    """Return a sparse tensor that has a value in each row, and which rows had none."""
+    made = op.sparse_fill_empty_rows(sparse_indices, sparse_values, dense_shape, default_value)
+    indices, values, empty = (TupleGetItem(made, place) for place in range(3))
+    return Tuple((op.cast_like(indices, sparse_indices), op.cast_like(values, sparse_values), op.cast(empty, "bool")))
+
+
+def segment_sum(data: Expr, segment_ids: Expr, num_segments: object = None) -> Expr:
+    """Return the sums of the rows that have the same number in ``segment_ids``."""
+    one = op.cast_like(const([1]), segment_ids)
+    if isinstance(num_segments, int):
+        num_segments = const([num_segments])
+    count = op.reshape(op.max(segment_ids, [0], False, False), -1) + one if num_segments is None else num_segments
+    rows = op.cast_like(count, segment_ids)
+    rest = op.cast_like(op.strided_slice(op.shape_of(data, "int32"), [1], [-1], slice_mode="size"), rows)
+    repeated = op.tile(segment_ids, op.concatenate(Tuple((op.reverse(rest, 0), one)), axis=0))
+    shape = op.concatenate(Tuple((rows, rest)), axis=0)
+    empty = op.cast_like(op.zeros(shape, "float64"), data)
+    return cast(Expr, op.scatter_elements(empty, op.transpose(repeated), data, 0, "add"))

@@ -40,7 +40,7 @@ PARAMS = Names(_BUILDING, "save_param_dict load_param_dict")
 COMPOSED = Names(
     "compat.relay.composed",
     "concatenate stack variance std mean_variance mean_std logsumexp strided_set matrix_set_diag stft adv_index einsum "
-    "meshgrid reverse_reshape unique",
+    "meshgrid reverse_reshape unique sparse_fill_empty_rows segment_sum",
 )
 
 MODULES = (
