@@ -16,6 +16,7 @@ import lazy_loader
 _exports = {
     "comparison.comparing": ["diff"],
     "comparison.differences": ["GraphDiff"],
+    "edit.edits": ["delete", "extract", "insert", "merge", "rename", "replace"],
     "formats.dot": ["to_dot"],
     "formats.onnx.model": ["onnx_files", "save_onnx", "to_onnx"],
     "formats.prototxt": ["to_prototxt", "visualize"],
@@ -43,6 +44,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs=_exports)
 if TYPE_CHECKING:
     from relay2relax.graph.comparison.comparing import diff
     from relay2relax.graph.comparison.differences import GraphDiff
+    from relay2relax.graph.edit.edits import delete, extract, insert, merge, rename, replace
     from relay2relax.graph.formats.dot import to_dot
     from relay2relax.graph.formats.json.reader import from_json
     from relay2relax.graph.formats.json.writer import to_json
@@ -86,21 +88,27 @@ __all__ = [
     "between",
     "costs",
     "cut_points",
+    "delete",
     "descendants",
     "diff",
+    "extract",
     "from_json",
     "from_relax",
     "from_relay",
     "fuse",
+    "insert",
     "learned_inputs",
     "levels",
     "memory",
+    "merge",
     "msc_patterns",
     "networkx",
     "onnx_files",
     "paths",
     "peak",
     "register_pattern",
+    "rename",
+    "replace",
     "save_onnx",
     "to_dot",
     "to_json",

@@ -4,8 +4,10 @@ more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
+from relay2relax.core.walk import post_order
 from relay2relax.graph.model import MSCPrim, MSCTensor
 from relay2relax.ops.registry.record import OpError
 from relay2relax.ops.registry.table import relay_op
@@ -76,13 +78,22 @@ def _refined(known: Type, found: Type) -> Type:
 
 
 class PrimTable:
-    """The prims of a graph: each symbolic extent is one prim, however often it occurs."""
+    """The prims of a graph: each symbolic extent is one prim, however often it occurs.
 
-    def __init__(self) -> None:
-        self._names: dict[PrimExpr, str] = {}
-        self._taken: set[str] = set()
+    ``prims`` are there already; ``known`` are names of them, by their extents.
+    """
+
+    def __init__(self, prims: Sequence[MSCPrim] = (), known: Mapping[PrimExpr, str] = MappingProxyType({})) -> None:
+        self._names: dict[PrimExpr, str] = dict(known)
+        self._taken: set[str] = {prim.name for prim in prims}
         self._counters: dict[str, int] = {}
-        self.prims: list[MSCPrim] = []
+        self.prims: list[MSCPrim] = list(prims)
+
+    def needed(self, names: Iterable[str]) -> tuple[MSCPrim, ...]:
+        """Return the prims of ``names``, and those that these are computed of."""
+        by_name = {prim.name: prim for prim in self.prims}
+        found = set(post_order([name for name in names if name in by_name], lambda name: by_name[name].parents))
+        return tuple(prim for prim in self.prims if prim.name in found)
 
     def tensor(self, name: str, type_: TensorType, node: str, output: int, alias: str = "") -> MSCTensor:
         """Return the tensor ``name``, output number ``output`` of ``node``, adding the prims of its

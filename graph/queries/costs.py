@@ -7,24 +7,21 @@ operator needs a word about it here.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from relay2relax.core.dtype import bits
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.core.walk import post_order
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
-    NO_TENSORS,
     FunctionAttrs,
     FusedAttrs,
-    GetItemAttrs,
     GlobalAttrs,
     MSCGraph,
     MSCJoint,
-    MSCTensor,
     RelaxAttrs,
 )
-from relay2relax.graph.queries.extents import Extents
+from relay2relax.graph.node_types import NodeTypes, types_of
 from relay2relax.graph.records import record_of
 from relay2relax.graph.relax.functions import called_functions, graphs_inside
 from relay2relax.ops.registry.lower import lower_call, unknown_extents
@@ -97,7 +94,7 @@ def costs_of_parts(
     for name in post_order(functions, lambda name: [one for one in called[name] if one in functions]):
         for part in reversed(list(graphs_inside(functions[name]))):
             given = extents if part is graph else _within(part, extents or {})
-            known[part] = _Costs(part, Extents(part, given), graph, known, programs).of_nodes()
+            known[part] = _Costs(part, types_of(part, given), graph, known, programs).of_nodes()
     return known
 
 
@@ -112,18 +109,13 @@ class _Costs:
     """The costs of one graph: ``known`` are those of graphs inside, ``programs`` of equal calls."""
 
     graph: MSCGraph
-    extents: Extents
+    types: NodeTypes
     main: MSCGraph
     known: Mapping[MSCGraph, Mapping[str, NodeCost | None]]
     programs: dict[Hashable, NodeCost | None]
-    types: dict[str, Type] = field(default_factory=dict)
 
     def of_nodes(self) -> dict[str, NodeCost | None]:
-        found: dict[str, NodeCost | None] = {}
-        for node in self.graph.nodes:
-            found[node.name] = self.of(node)
-            self.types.setdefault(node.name, self.type_of(node))
-        return found
+        return {node.name: self.of(node) for node in self.graph.nodes}
 
     def of(self, node: MSCJoint) -> NodeCost | None:
         if node.kind in _FREE:
@@ -161,39 +153,19 @@ class _Costs:
                 total_cost = total_cost.plus(cost)
         if isinstance(node.attrs, FusedAttrs):
             # What goes from part to part is not written.
-            held = [self.tensor(one) for one in node.weights.values()]
-            moved = [*(self.types[name] for name in node.operands), *held, *map(self.tensor, node.outputs)]
-            return NodeCost(total_cost.multiply_adds, total_cost.operations, total(map(_bytes, moved)))
+            held = [self.types.tensor(one) for one in node.weights.values()]
+            given = [self.types.known[name] for name in node.operands]
+            moved = total(map(_bytes, [*given, *held, self.types.known[node.name]]))
+            return NodeCost(total_cost.multiply_adds, total_cost.operations, moved)
         return total_cost
 
     def of_relay(self, node: MSCJoint) -> NodeCost | None:
         record = record_of(node)
         if record is None:
             return None
-        held = {tensor.name: tensor for tensor in node.weights.values()}
-        args = tuple(self.tensor(held[one]) if one in held else self.types[one] for one in node.operands)
         if record.passes_through:
-            self.types[node.name] = args[0]
             return NodeCost()
-        out = self.result(node, record, args)
-        self.types[node.name] = out
-        return self.call(record, node.attrs, args, out)
-
-    def result(self, node: MSCJoint, record: OpDef, args: Sequence[Type]) -> Type:
-        """Return the type of what an operator gives: that of its rule, with the extents that the
-        node's tensors have.
-        """
-        leaves = iter(node.outputs)
-
-        def known(found: Type) -> Type:
-            match found:
-                case TensorType():
-                    return self.tensor(next(leaves))
-                case TupleType(fields):
-                    return TupleType(tuple(map(known, fields)))
-            return found
-
-        return known(record.infer(node.attrs, *args))
+        return self.call(record, node.attrs, self.types.arguments(node), self.types.known[node.name])
 
     def of_relax(self, node: MSCJoint, value: RelaxExpr) -> NodeCost | None:
         if isinstance(value, CallTIR):
@@ -234,21 +206,6 @@ class _Costs:
                 moved = [*(one for one in args if not isinstance(one, tuple)), out]
                 self.programs[key] = NodeCost(done.multiply_adds, done.operations, total(map(_bytes, moved)))
         return self.programs[key]
-
-    def type_of(self, node: MSCJoint) -> Type:
-        """Return the type of what a node gives that calls no operator."""
-        match node.kind, node.attrs:
-            case NodeKind.TUPLE, _:
-                return TupleType(tuple(self.types[one] for one in node.operands))
-            case NodeKind.GET_ITEM, GetItemAttrs(index):
-                whole = self.types[node.operands[0]]
-                if isinstance(whole, TupleType):
-                    return whole.fields[index]
-        tensors = tuple(self.tensor(one) for one in node.outputs if one.dtype not in NO_TENSORS)
-        return tensors[0] if len(tensors) == 1 else TupleType(tensors)
-
-    def tensor(self, tensor: MSCTensor) -> TensorType:
-        return TensorType(self.extents.of(tensor), tensor.dtype)
 
 
 def _argument(value: RelaxExpr) -> Type | Shape:

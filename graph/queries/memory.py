@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from relay2relax.core.dtype import bits
+from relay2relax.graph.extents import Extents
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import NO_TENSORS, MSCGraph, MSCJoint, MSCTensor
-from relay2relax.graph.queries.extents import Extents
 from relay2relax.graph.records import record_of
 
 # Nodes whose value lies in the memory of their operands.

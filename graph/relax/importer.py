@@ -315,15 +315,7 @@ class _Graph:
     ) -> None:
         """Make a node; users know what a ``public`` one gives by its name."""
         info = self.info(info)
-        parts: Sequence[StructInfo] = list(_leaves(info)) or [TupleStructInfo(())]
-        several = len(parts) > 1
-        self.outputs[name] = tuple(
-            _tensor(
-                self.prims, part, f"{name}:{place}", name, place,
-                (f"{name}_{place}" if several else name) if public else "",
-            )
-            for place, part in enumerate(parts)
-        )  # fmt: skip
+        self.outputs[name] = tensors_of(self.prims, info, name, public)
         inputs = tuple(tensor.name for ref in refs for tensor in self.outputs[ref])
         self.nodes.append(
             MSCJoint(
@@ -373,7 +365,19 @@ def _plain(extents: Sequence[Extent] | None, ndim: int) -> tuple[Extent, ...]:
     return (ANY,) * ndim if extents is None else tuple(map(symbols.static_extent, extents))
 
 
-def _leaves(info: StructInfo) -> Iterator[StructInfo]:
+def tensors_of(prims: PrimTable, info: StructInfo, name: str, public: bool) -> tuple[MSCTensor, ...]:
+    """Return the tensors of a node; users know what a ``public`` one gives by its name."""
+    parts: Sequence[StructInfo] = list(leaves_of(info)) or [TupleStructInfo(())]
+    several = len(parts) > 1
+    return tuple(
+        _tensor(
+            prims, part, f"{name}:{place}", name, place, (f"{name}_{place}" if several else name) if public else ""
+        )
+        for place, part in enumerate(parts)
+    )  # fmt: skip
+
+
+def leaves_of(info: StructInfo) -> Iterator[StructInfo]:
     """Yield what a value consists of, tuples taken apart."""
     stack = [info]
     while stack:

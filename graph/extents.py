@@ -42,6 +42,10 @@ class Extents:
                 found = Var(prim.name, "int64")
             self._known[prim.name] = found
 
+    def prim(self, name: str) -> Extent:
+        """Return what the prim of a name is."""
+        return self._known[name]
+
     def of(self, tensor: MSCTensor) -> Shape:
         """Return the extents of a tensor."""
         if not tensor.prims:
