@@ -12,7 +12,7 @@ from relay2relax.relay_ir.analysis.scopes import Scopes
 from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar, Let, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.transform.effects import Effects
+from relay2relax.relay_ir.transform.effects import Effects, makes_a_cell, makes_memory
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
 from relay2relax.relay_ir.transform.infrastructure import declared, map_functions
 
@@ -20,6 +20,8 @@ from relay2relax.relay_ir.transform.infrastructure import declared, map_function
 @dataclass(frozen=True, slots=True)
 class DeadCodeElimination(Pass[IRModule]):
     """Remove each ``let`` whose variable nothing uses, unless its value may have an effect.
+
+    Making a cell has none; taking memory may happen later, but does happen.
 
     ``inline_once``  the value of a variable that is used once takes the variable's place, unless
         that is within a function (which may run more often) or the value may have an effect.
@@ -41,11 +43,12 @@ class DeadCodeElimination(Pass[IRModule]):
 
 
 def _eliminate(root: Function, effects: Effects | None, inline_once: bool) -> Function:
-    kept = effects.nodes(root) if effects is not None else set()
+    kept = effects.nodes(root, makes_a_cell) if effects is not None else set()
     gone = _dead_lets(root, kept)
     inlined: dict[Expr, Expr] = {}
     if inline_once:
-        inlined = _used_once(root, kept, gone)
+        placed = effects.nodes(root, makes_memory) if effects is not None else set()
+        inlined = _used_once(root, placed, gone)
     removed = {node for node in nodes(root) if isinstance(node, Let) and (node in gone or node.var in inlined)}
     if not removed:
         return root

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from relay2relax.relay_ir.ir.expr import (
     Call,
     Constructor,
@@ -21,13 +23,25 @@ from relay2relax.relay_ir.ir.rewrite import nodes
 
 _REFERENCES = (RefCreate, RefRead, RefWrite)
 # Operators that take, give back or fill memory.
-_STATEFUL = frozenset({"memory.alloc_storage", "memory.alloc_tensor", "memory.kill", "vm.invoke_tvm_op"})
+_TAKING = frozenset({"memory.alloc_storage", "memory.alloc_tensor"})
+_STATEFUL = _TAKING | {"memory.kill", "vm.invoke_tvm_op"}
 
 
 def _acts(node: Expr) -> bool:
     """Whether ``node`` itself has an effect, whatever its parts do."""
     stateful = isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in _STATEFUL
     return stateful or isinstance(node, _REFERENCES)
+
+
+def makes_a_cell(node: Expr) -> bool:
+    """Whether ``node`` makes a cell, which nobody sees before it is used."""
+    return isinstance(node, RefCreate)
+
+
+def makes_memory(node: Expr) -> bool:
+    """Whether ``node`` makes a cell or takes memory, which may happen later as well."""
+    takes = isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in _TAKING
+    return takes or makes_a_cell(node)
 
 
 def has_effects(mod: IRModule) -> bool:
@@ -65,8 +79,9 @@ class Effects:
                 stack += callers.get(name, ())
         return found
 
-    def nodes(self, root: Expr) -> set[Expr]:
-        """Return the nodes of ``root`` whose evaluation may have an effect.
+    def nodes(self, root: Expr, harmless: Callable[[Expr], bool] = lambda node: False) -> set[Expr]:
+        """Return the nodes of ``root`` whose evaluation may have an effect, but for what is
+        ``harmless``.
 
         What a function value does is not known where it comes from a parameter or a field, so every
         call of such a one counts.
@@ -79,7 +94,8 @@ class Effects:
         for node in order:
             # Making a closure has no effect, calling it may.
             inner = not isinstance(node, Function) and any(child in found for child in children(node))
-            if inner or _acts(node) or (isinstance(node, Call) and self._calls(node.op, bound, found)):
+            acts = _acts(node) and not harmless(node)
+            if inner or acts or (isinstance(node, Call) and self._calls(node.op, bound, found)):
                 found.add(node)
         return found
 
