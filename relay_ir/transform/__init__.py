@@ -37,6 +37,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "dead_code": ["DeadCodeElimination", "RemoveUnusedFunctions"],
         "eta_expand": ["EtaExpand"],
         "fold_constant": ["FoldConstant"],
+        "functional.partial_evaluate": ["PartialEvaluate"],
         "fusion.defuse_ops": ["DefuseOps"],
         "fusion.fuse_ops": ["FuseOps"],
         "graph_normal_form": ["ToGraphNormalForm"],
@@ -110,6 +111,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
     from relay2relax.relay_ir.transform.eta_expand import EtaExpand
     from relay2relax.relay_ir.transform.fold_constant import FoldConstant
+    from relay2relax.relay_ir.transform.functional.partial_evaluate import PartialEvaluate
     from relay2relax.relay_ir.transform.fusion.defuse_ops import DefuseOps
     from relay2relax.relay_ir.transform.fusion.fuse_ops import FuseOps
     from relay2relax.relay_ir.transform.graph_normal_form import ToGraphNormalForm
@@ -216,6 +218,7 @@ __all__ = [
     "MergeComposite",
     "ModulePass",
     "OutlineCompilerFunctionsWithExistingGlobalSymbols",
+    "PartialEvaluate",
     "PartitionGraph",
     "Pass",
     "PassContext",

@@ -27,7 +27,7 @@ _TAKING = frozenset({"memory.alloc_storage", "memory.alloc_tensor"})
 _STATEFUL = _TAKING | {"memory.kill", "vm.invoke_tvm_op"}
 
 
-def _acts(node: Expr) -> bool:
+def acts(node: Expr) -> bool:
     """Whether ``node`` itself has an effect, whatever its parts do."""
     stateful = isinstance(node, Call) and isinstance(node.op, Op) and node.op.name in _STATEFUL
     return stateful or isinstance(node, _REFERENCES)
@@ -49,7 +49,7 @@ def has_effects(mod: IRModule) -> bool:
 
     Relay code without these is free of effects.
     """
-    return any(map(_acts, nodes(*mod.functions.values())))
+    return any(map(acts, nodes(*mod.functions.values())))
 
 
 class Effects:
@@ -94,8 +94,8 @@ class Effects:
         for node in order:
             # Making a closure has no effect, calling it may.
             inner = not isinstance(node, Function) and any(child in found for child in children(node))
-            acts = _acts(node) and not harmless(node)
-            if inner or acts or (isinstance(node, Call) and self._calls(node.op, bound, found)):
+            seen = acts(node) and not harmless(node)
+            if inner or seen or (isinstance(node, Call) and self._calls(node.op, bound, found)):
                 found.add(node)
         return found
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -94,14 +94,15 @@ def body_of(function: Function, args: list[Expr], ordered: bool) -> Expr:
     return body
 
 
-def fresh_copy(root: Expr, values: Mapping[Var, Expr]) -> Expr:
-    """Return ``root`` with ``values`` put in, and every variable it binds replaced by a new one.
+def fresh_copy(root: Expr, values: Mapping[Var, Expr], fresh: Callable[[Var], Var] = replace) -> Expr:
+    """Return ``root`` with ``values`` put in, and every variable it binds replaced by a new one,
+    which ``fresh`` makes.
 
     A variable has one binder in the whole program, also where a body is copied.
     """
     renamed: dict[Var, Var] = {}
     for node in nodes(root):
-        renamed.update((var, replace(var)) for var in binders(node))
+        renamed.update((var, fresh(var)) for var in binders(node))
     done: dict[Expr, Expr] = {}
     done.update(values.items())
     done.update(renamed.items())

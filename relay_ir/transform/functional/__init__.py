@@ -1,0 +1,1 @@
+"""Passes over programs of functions: evaluation in part, continuations, functions as data."""
