@@ -17,6 +17,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "c.export.export": ["export_c", "library_files"],
         "vm.executable": ["Executable"],
         "runtime.registry": ["register_func"],
+        "relay.calibration": ["get_calibration_data"],
         "relay.executor": ["create_executor", "load_executor"],
         "scheduled.schedule_module": ["schedule_module", "transform_params"],
         "targets": ["build"],
@@ -27,6 +28,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 if TYPE_CHECKING:
     from relay2relax.backends import libraries
     from relay2relax.backends.c.export.export import export_c, library_files
+    from relay2relax.backends.relay.calibration import get_calibration_data
     from relay2relax.backends.relay.executor import create_executor, load_executor
     from relay2relax.backends.runtime.registry import register_func
     from relay2relax.backends.runtime.virtual_machine import VirtualMachine
@@ -40,6 +42,7 @@ __all__ = [
     "build",
     "create_executor",
     "export_c",
+    "get_calibration_data",
     "libraries",
     "library_files",
     "load_executor",

@@ -4,9 +4,12 @@
 walks expressions and counts operators; ``mac_count.py`` counts what they multiply; ``checks.py``
 looks whether rules are kept; ``features.py`` says which constructs are used; ``call_graph.py``
 which functions call which; ``extraction.py`` takes parts out. ``scopes.py`` says which block each
-value belongs to.
+value belongs to, ``annotated_regions.py`` which region between annotations, and
+``operations_distribution.py`` which compiler. What has to fuse or to run first is elsewhere:
+``transform.extract_fused_functions``, ``backends.get_calibration_data``.
 """
 
+from relay2relax.relay_ir.analysis.annotated_regions import AnnotatedRegion, AnnotatedRegionSet
 from relay2relax.relay_ir.analysis.call_graph import CallGraph
 from relay2relax.relay_ir.analysis.checks import (
     check_basic_block_normal_form,
@@ -22,6 +25,7 @@ from relay2relax.relay_ir.analysis.extraction import (
 )
 from relay2relax.relay_ir.analysis.features import Feature, detect_feature
 from relay2relax.relay_ir.analysis.mac_count import get_total_mac_number
+from relay2relax.relay_ir.analysis.operations_distribution import analyze_operations_distribution
 from relay2relax.relay_ir.analysis.traversal import (
     all_dtypes,
     count_layers,
@@ -33,11 +37,14 @@ from relay2relax.relay_ir.analysis.type_variables import all_type_vars, bound_ty
 from relay2relax.relay_ir.analysis.variables import all_vars, bound_vars, free_vars
 
 __all__ = [
+    "AnnotatedRegion",
+    "AnnotatedRegionSet",
     "CallGraph",
     "Feature",
     "all_dtypes",
     "all_type_vars",
     "all_vars",
+    "analyze_operations_distribution",
     "bound_type_vars",
     "bound_vars",
     "check_basic_block_normal_form",

@@ -39,6 +39,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "fold_constant": ["FoldConstant"],
         "functional.partial_evaluate": ["PartialEvaluate"],
         "fusion.defuse_ops": ["DefuseOps"],
+        "fusion.extract_fused_functions": ["ExtractFusedFunctions", "extract_fused_functions"],
         "fusion.fuse_ops": ["FuseOps"],
         "graph_normal_form": ["ToGraphNormalForm"],
         "infer_types": ["InferType"],
@@ -114,6 +115,10 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.fold_constant import FoldConstant
     from relay2relax.relay_ir.transform.functional.partial_evaluate import PartialEvaluate
     from relay2relax.relay_ir.transform.fusion.defuse_ops import DefuseOps
+    from relay2relax.relay_ir.transform.fusion.extract_fused_functions import (
+        ExtractFusedFunctions,
+        extract_fused_functions,
+    )
     from relay2relax.relay_ir.transform.fusion.fuse_ops import FuseOps
     from relay2relax.relay_ir.transform.graph_normal_form import ToGraphNormalForm
     from relay2relax.relay_ir.transform.infer_types import InferType
@@ -197,6 +202,7 @@ __all__ = [
     "DynamicToStatic",
     "EliminateCommonSubexpr",
     "EtaExpand",
+    "ExtractFusedFunctions",
     "FakeQuantizationToInteger",
     "FastMath",
     "FirstOrderGradient",
@@ -248,6 +254,7 @@ __all__ = [
     "ToMixedPrecision",
     "TupleAffineType",
     "block_sparse",
+    "extract_fused_functions",
     "function_pass",
     "module_pass",
     "recast",
