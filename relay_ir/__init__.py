@@ -15,7 +15,8 @@ what a program is made of. Each room imports only those before it:
 - ``dataflow_pattern/`` patterns over data flow: matched, rewritten, partitioned
 - ``io/``, ``transform/``, ``frontend/``, ``testing/`` files, passes, models of other frameworks,
   workloads
-- ``pipeline/`` passes chosen by a text, and what each of them changed
+- ``pipeline/`` passes chosen by a text, and what each of them changed; ``visualize/`` pictures: a
+  tree in the terminal, DOT
 - ``qnn/`` passes over quantised operators under TVM's names
 
 Names load their modules when they are first used.
@@ -58,7 +59,7 @@ _exports = {
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["analysis", "dataflow_pattern", "frontend", "pipeline", "qnn", "testing", "transform"],
+    submodules=["analysis", "dataflow_pattern", "frontend", "pipeline", "qnn", "testing", "transform", "visualize"],
     submod_attrs=_exports,
 )
 
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir import qnn as qnn
     from relay2relax.relay_ir import testing as testing
     from relay2relax.relay_ir import transform as transform
+    from relay2relax.relay_ir import visualize as visualize
     from relay2relax.relay_ir.build import annotation as annotation
     from relay2relax.relay_ir.build import op as op
     from relay2relax.relay_ir.build.build import Any as Any
