@@ -334,6 +334,62 @@ def diff(
 
 @app.command(cls=Command)
 @reads_a_model
+def extract(
+    model: Model,
+    params: Params = None,
+    inputs: Inputs = None,
+    node: Annotated[Optional[str], typer.Option("--node", metavar="%N", help="Extract this node alone.")] = None,
+    between: Annotated[
+        Optional[tuple[str, str]],
+        typer.Option("--between", metavar="%N %M", help="Extract all by way of which M is computed from N."),
+    ] = None,
+    seed: Seed = 0,
+    dims: DimsOption = None,
+    out: Annotated[
+        Optional[Path], typer.Option("--out", "-o", help="Folder for the results [default: NAME_extract].")
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a part of MODEL as a model of its own, with the values that go in and come out.
+
+    Nodes are named as in the text of the model; without --node and --between they are listed.
+    """
+    from relay2relax.cli.commands import extract as command
+
+    values = command.Values(model, params, inputs, dims or [], seed)
+    command.run_extract(values, node, between, out, force, as_json)
+
+
+@app.command(cls=Command)
+@reads_a_model
+def split(
+    model: Model,
+    params: Params = None,
+    inputs: Inputs = None,
+    at: Annotated[
+        Optional[list[str]], typer.Option("--at", metavar="%N", help="End a part with this node; may be repeated.")
+    ] = None,
+    seed: Seed = 0,
+    dims: DimsOption = None,
+    out: Annotated[
+        Optional[Path], typer.Option("--out", "-o", help="Folder for the results [default: NAME_parts].")
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write MODEL in parts, with the values that go from one to the other.
+
+    Every node is in one part. The parts one after the other give the bits that MODEL gives.
+    """
+    from relay2relax.cli.commands import extract as command
+
+    values = command.Values(model, params, inputs, dims or [], seed)
+    command.run_split(values, at or [], out, force, as_json)
+
+
+@app.command(cls=Command)
+@reads_a_model
 def passes(
     model: Annotated[
         Optional[Path], typer.Argument(metavar="[MODEL]", help="A Relay module: text or save_json file, by content.")

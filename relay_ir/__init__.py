@@ -14,7 +14,7 @@ what a program is made of. Each room imports only those before it:
 - ``analysis/`` questions asked of programs: their variables, counts of operators
 - ``dataflow_pattern/`` patterns over data flow: matched, rewritten, partitioned
 - ``io/``, ``transform/``, ``frontend/``, ``testing/`` files, passes, models of other frameworks,
-  workloads
+  workloads; ``subgraphs/`` parts of a program as programs of their own
 - ``pipeline/`` passes chosen by a text, and what each of them changed; ``visualize/`` pictures: a
   tree in the terminal, DOT
 - ``qnn/`` passes over quantised operators under TVM's names
@@ -59,7 +59,17 @@ _exports = {
 
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
-    submodules=["analysis", "dataflow_pattern", "frontend", "pipeline", "qnn", "testing", "transform", "visualize"],
+    submodules=[
+        "analysis",
+        "dataflow_pattern",
+        "frontend",
+        "pipeline",
+        "qnn",
+        "subgraphs",
+        "testing",
+        "transform",
+        "visualize",
+    ],
     submod_attrs=_exports,
 )
 
@@ -69,6 +79,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir import frontend as frontend
     from relay2relax.relay_ir import pipeline as pipeline
     from relay2relax.relay_ir import qnn as qnn
+    from relay2relax.relay_ir import subgraphs as subgraphs
     from relay2relax.relay_ir import testing as testing
     from relay2relax.relay_ir import transform as transform
     from relay2relax.relay_ir import visualize as visualize

@@ -30,6 +30,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         ],
         "report": ["LeftOut", "Report", "joined"],
         "standalone": ["script_arguments", "values_for_script"],
+        "subgraphs": ["RecordedPart", "record_parts"],
         "tracing.document": ["map_from_json", "map_to_json"],
         "tracing.model": ["Fate", "GraphNode", "Item", "Map", "Place", "PlaceKind", "RelayNode"],
         "tracing.quantised": ["QuantisedOperators", "allowed_quanta", "quantised_tolerance", "relay_in_floats"],
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     )
     from relay2relax.translator.report import LeftOut, Report, joined
     from relay2relax.translator.standalone import script_arguments, values_for_script
+    from relay2relax.translator.subgraphs import RecordedPart, record_parts
     from relay2relax.translator.tracing.document import map_from_json, map_to_json
     from relay2relax.translator.tracing.model import Fate, GraphNode, Item, Map, Place, PlaceKind, RelayNode
     from relay2relax.translator.tracing.quantised import (
@@ -88,6 +90,7 @@ __all__ = [
     "Place",
     "PlaceKind",
     "QuantisedOperators",
+    "RecordedPart",
     "RelayNode",
     "Report",
     "Script",
@@ -112,6 +115,7 @@ __all__ = [
     "map_to_json",
     "partitions",
     "quantised_tolerance",
+    "record_parts",
     "relay_in_floats",
     "script_arguments",
     "script_report",

@@ -39,6 +39,12 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax passes",
         "relay2relax passes net.relay --apply FoldConstant,ToANormalForm --diff",
     ),
+    "extract": (
+        "relay2relax extract net.relay --params net.params",
+        "relay2relax extract net.relay --params net.params --node %12",
+        "relay2relax extract net.relay --params net.params --between %3 %12 --out part",
+    ),
+    "split": ("relay2relax split net.relay --params net.params --at %3 --at %12",),
     "doctor": ("relay2relax doctor",),
     "cache": ("relay2relax cache info",),
     "explain": ("relay2relax explain R2R-0203",),

@@ -125,6 +125,19 @@ def print_expr(
     return code("{}{}{}", head, text, printer.metadata.section(show_meta_data, printer.types))
 
 
+def temporaries(mod: IRModule) -> dict[str, Expr]:
+    """Return the expressions that have a line of their own in the text of ``mod``, by the names
+    that they have there, such as ``%0``.
+
+    Raises UnsupportedError as :func:`print_module` does.
+    """
+    mod.refuse_opaque("Relay's text cannot express it; save_json can")
+    printer = _Printer(mod.types, False, None, False)
+    for _ in printer.items(mod):
+        pass
+    return printer.temporaries
+
+
 def render(lines: Lines) -> Code:
     """Return lines and blocks as text, blocks indented by two more spaces than what they stand
     in.
@@ -220,7 +233,7 @@ class _Printer:
         self.bound: set[Expr] = set()  # atoms that were used, expressions that have a line of their own
         self.commented: set[Expr] = set()
         self.names: dict[str, int] = {}
-        self.temporaries = 0
+        self.temporaries: dict[str, Expr] = {}  # what has a line, by its name
         self.lines: Lines = []  # of the scope that is being written
         self.uses: dict[Expr, int] = {}
         self.binders_typed = False
@@ -369,8 +382,8 @@ class _Printer:
             return doc
         if isinstance(expr, Let):
             doc = [_OPEN, doc if isinstance(doc, list) else [doc], _CLOSE]
-        name = joined(_TEMPORARY, number(self.temporaries))
-        self.temporaries += 1
+        name = joined(_TEMPORARY, number(len(self.temporaries)))
+        self.temporaries[name] = expr
         self.texts[expr] = name
         self.bound.add(expr)
         self.lines.extend(_wrap(joined(name, _IS), doc, self._comment(expr), _END))

@@ -56,7 +56,8 @@ class RelayVisualizer:
         ordered = sorted(relay_mod.functions.items(), key=lambda one: one[0].name != "main")
         offset = 0
         for var, function in ordered:
-            nodes: list[Expr] = list(post_order((function,), parts))
+            roots: tuple[Expr, ...] = (function,)
+            nodes = list(post_order(roots, parts))
             ids = {node: str(offset + number) for number, node in enumerate(nodes)}
             offset += len(ids)
             graph = self._plotter.create_graph(var.name)

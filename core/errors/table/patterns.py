@@ -1,4 +1,4 @@
-"""Kinds of mistakes about patterns and the rewriting of what they match."""
+"""Kinds of mistakes about patterns, the rewriting of what they match, and parts of programs."""
 
 from relay2relax.core.errors.kind import ErrorKind
 
@@ -55,4 +55,23 @@ ENDLESS = ErrorKind(
     """,
     template="{passes} rounds of rewriting did not come to an end",
     help="let each callback run once (`rewrite_once=True`), or return what its pattern does not match",
+)
+NO_NODE = ErrorKind(
+    "R2R-0722",
+    "there is no node of that name to be cut out",
+    """Nodes are named as in the text of the module: `%12` for a line, `%x` for a parameter or a let of
+    `@main`. What stands within a branch or a function literal cannot be cut out.""",
+    """
+    from relay2relax import relay_ir
+
+    mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %0 = exp(%x); tanh(%0) }')
+    relay_ir.subgraphs.extract(relay_ir.infer_type(mod), "%1")
+    """,
+    """
+    from relay2relax import relay_ir
+
+    mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { %0 = exp(%x); tanh(%0) }')
+    relay_ir.subgraphs.extract(relay_ir.infer_type(mod), "%0")
+    """,
+    template="@main has no node {name} that can be cut out",
 )
