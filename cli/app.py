@@ -15,6 +15,7 @@ from relay2relax.cli.options import (
     CacheAction,
     DimsOption,
     ExportFormat,
+    FailOn,
     Force,
     GraphFormat,
     Inputs,
@@ -112,6 +113,32 @@ def convert(
         command.dry_run(asked, as_json)
         return
     command.run(asked, check, as_json)
+
+
+@app.command(cls=Command)
+@reads_a_model
+def plan(
+    models: Annotated[
+        list[Path], typer.Argument(metavar="MODEL…", help="Relay modules: text or save_json files, by content.")
+    ],
+    params: Params = None,
+    via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
+    dims: DimsOption = None,
+    fail_on: Annotated[
+        FailOn, typer.Option("--fail-on", help="Fail where a model fares so or worse.")
+    ] = FailOn.REFUSED,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown, for a pull request.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what will become of each MODEL, before anything is converted.
+
+    What cannot be translated, what becomes TensorIR and why, what is lost, which extents are open,
+    which backends take the result, and about how long building and a run take. Nothing is written,
+    built or run. The exit code is that of the worst error, or 4 where --fail-on asks for it.
+    """
+    from relay2relax.cli.commands import plan as command
+
+    command.run(models, params, dims or [], command.How(via.value, fail_on.value, markdown, as_json))
 
 
 @app.command(cls=Command)

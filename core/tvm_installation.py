@@ -19,6 +19,7 @@ _PAIRS = {
     "0.26": ("0.1.13.post2", "0.1.15"),
     "0.27": ("0.1.14.post0", "0.1.15"),
 }
+RELEASES = tuple(_PAIRS)
 _HOW_TO_INSTALL = "install relay2relax[tvm]"
 
 

@@ -117,12 +117,16 @@ class Summary:
 
 
 def summarize(
-    mod: relay_ir.IRModule | relax_ir.IRModule, params: Mapping[str, Array] | None = None, dims: Dims | None = None
+    mod: relay_ir.IRModule | relax_ir.IRModule,
+    params: Mapping[str, Array] | None = None,
+    dims: Dims | None = None,
+    relax: relax_ir.IRModule | None = None,
 ) -> Summary:
     """Return what ``main`` of a Relay or Relax module consists of, and what it costs.
 
     ``params`` are learned values by name. Without them, parameters of Relay that stand only where
-    operators take learned values count as such. ``dims`` names or fixes extents of a Relay module.
+    operators take learned values count as such. ``dims`` names or fixes extents of a Relay module,
+    ``relax`` is its translation where there is one already.
     Raises what making its graph raises; where a model cannot be lowered, costs are missing.
     """
     given = set(params or ())
@@ -140,7 +144,7 @@ def summarize(
     found, weights = graph.from_relay(typed, dims=dims)
     described = _described(found, weights, learned)
     try:
-        relax = translate(typed, dims=dims)
+        relax = relax or translate(typed, dims=dims)
     except Relay2RelaxError as error:
         return replace(described, not_counted=error.diagnostics[0].title)
     return _with_costs(described, found, relax)

@@ -61,6 +61,14 @@ class Library(str, Enum):
     TORCH = "torch"
 
 
+class FailOn(str, Enum):
+    """From which verdict on a command fails."""
+
+    TENSORIR = "tensorir"
+    LOSSY = "lossy"
+    REFUSED = "refused"
+
+
 class GraphFormat(str, Enum):
     """How a graph is shown."""
 

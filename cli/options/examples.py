@@ -14,6 +14,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax export net.relay --params net.params --bind-params --march x86-64-v3",
         "relay2relax export net.relay --params net.params --format onnx",
     ),
+    "plan": (
+        "relay2relax plan net.relay --params net.params",
+        "relay2relax plan models/*.relay --fail-on lossy",
+        "relay2relax plan models/*.relay --markdown",
+    ),
     "compare": (
         "relay2relax compare net.relay --params net.params",
         "relay2relax compare net.relay --params net.params --inputs inputs.npz --expected outputs.npz",
