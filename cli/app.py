@@ -20,6 +20,7 @@ from relay2relax.cli.options import (
     GraphFormat,
     Inputs,
     Library,
+    MigrationFailOn,
     Model,
     Params,
     Partitions,
@@ -139,6 +140,52 @@ def plan(
     from relay2relax.cli.commands import plan as command
 
     command.run(models, params, dims or [], command.How(via.value, fail_on.value, markdown, as_json))
+
+
+@app.command(cls=Command)
+@loud
+def migrate(
+    places: Annotated[list[Path], typer.Argument(metavar="FOLDER…", help="Folders of models, or models.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for all results and the reports.")],
+    via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
+    schedule: Annotated[
+        Optional[Schedule], typer.Option("--schedule", help="As convert takes it, for every model.")
+    ] = None,
+    partitions: PartitionsOption = Partitions.KEEP,
+    qnn: QuantisedOption = Quantised.INTEGER,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="So many models are converted at a time.")] = 1,
+    timeout: Annotated[float, typer.Option("--timeout", min=1, help="Seconds that each model has.")] = 600,
+    limit_memory: Annotated[
+        Optional[str], typer.Option("--limit-memory", metavar="SIZE", help="Memory that each has, such as 4GB.")
+    ] = None,
+    check: Annotated[
+        Optional[bool],
+        typer.Option("--check/--no-check", help="Compare every result with Relay, as convert does it."),
+    ] = None,
+    fail_on: Annotated[
+        MigrationFailOn, typer.Option("--fail-on", help="Fail where a model fares so or worse.")
+    ] = MigrationFailOn.DIFFERENCE,
+    baseline: Annotated[
+        Optional[Path], typer.Option("--baseline", help="An earlier report.json: say what changed since.")
+    ] = None,
+    dask: Annotated[str, typer.Option("--dask", metavar="ADDRESS", help="Convert on a dask cluster.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Convert and compare all models below each FOLDER, and write one report.
+
+    Finds models and their weights by content, names and fit. Each is converted in a process of its
+    own. What is done is kept: the same command goes on where it was cut short, and does again only
+    what has changed. Writes report.json, report.md, report.html, junit.xml and report.sarif.
+    """
+    from relay2relax.cli.commands import migrate as command
+    from relay2relax.migrate import Options
+
+    given = [f"--via={via.value}", f"--partitions={partitions.value}", f"--qnn={qnn.value}"]
+    given += [f"--schedule={schedule.value}"] if schedule else []
+    given += [f"--limit-memory={limit_memory}"] if limit_memory else []
+    given += [] if check is None else ["--check" if check else "--no-check"]
+    options = Options((*given, f"--limit-time={timeout:g}s"), timeout, jobs)
+    command.run(places, out, command.How(options, fail_on.value, baseline, dask, as_json))
 
 
 @app.command(cls=Command)

@@ -13,7 +13,6 @@ from relay2relax.core.errors import Diagnostic, ExitCode, Relay2RelaxError
 from relay2relax.core.errors.table.files import OPTION
 from relay2relax.core.source import visible
 from relay2relax.migrate import Plan, Verdict
-from relay2relax.migrate.markdown import plans_as_markdown
 
 _HEAD = ("model", "verdict", "calls", "TensorIR", "weights", "why")
 
@@ -49,7 +48,7 @@ def run(models: Sequence[Path], params: Path | None, dims: list[str], how: How) 
     if how.as_json:
         outcome.deliver({"plans": [one.to_json() for one in found]})
     elif how.markdown:
-        print(plans_as_markdown(found))
+        print(migrate.plans_as_markdown(found))
     else:
         _show(found)
     if codes:

@@ -69,6 +69,16 @@ class FailOn(str, Enum):
     REFUSED = "refused"
 
 
+class MigrationFailOn(str, Enum):
+    """From which verdict on a migration fails."""
+
+    TENSORIR = "tensorir"
+    LOSSY = "lossy"
+    UNCHECKED = "unchecked"
+    DIFFERENCE = "difference"
+    REFUSED = "refused"
+
+
 class GraphFormat(str, Enum):
     """How a graph is shown."""
 

@@ -19,6 +19,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax plan models/*.relay --fail-on lossy",
         "relay2relax plan models/*.relay --markdown",
     ),
+    "migrate": (
+        "relay2relax migrate models --out migrated --jobs 2",
+        "relay2relax migrate models --out migrated --fail-on lossy --baseline old/report.json",
+    ),
     "compare": (
         "relay2relax compare net.relay --params net.params",
         "relay2relax compare net.relay --params net.params --inputs inputs.npz --expected outputs.npz",

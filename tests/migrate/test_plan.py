@@ -12,7 +12,7 @@ from relay2relax import migrate, relay_ir
 from relay2relax.cli import main
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.migrate import Verdict
-from relay2relax.migrate.markdown import escaped, plans_as_markdown
+from relay2relax.migrate.report.markdown import escaped, plans_as_markdown
 from relay2relax.migrate.takers import takers
 from relay2relax.relax_ir.script.parser import parse as parse_script
 

@@ -1,0 +1,120 @@
+"""``relay2relax migrate``: every model of a folder, with one report."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from relay2relax import migrate
+from relay2relax.cli import outcome, screen
+from relay2relax.cli.loudness import is_quiet
+from relay2relax.core.errors import Diagnostic, ExitCode, Relay2RelaxError
+from relay2relax.core.errors.table.files import OPTION
+from relay2relax.core.limits import read_file
+from relay2relax.core.output import Content, Origin, OutputFolder
+from relay2relax.core.source import visible
+from relay2relax.migrate import Options, Report, Step, Verdict
+
+_CODES = {
+    Verdict.DIFFERENCE: ExitCode.DIFFERS,
+    Verdict.UNREADABLE: ExitCode.INPUT,
+    Verdict.STOPPED: ExitCode.LIMIT,
+    Verdict.CRASHED: ExitCode.INTERNAL,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How a folder is migrated: ``fail_on`` is the verdict from which on the command fails.
+
+    ``baseline`` is the report of an earlier run, ``dask`` the address of a scheduler.
+    """
+
+    options: Options
+    fail_on: str
+    baseline: Path | None
+    dask: str
+    as_json: bool
+
+
+def run(places: Sequence[Path], out: Path, how: How) -> None:
+    """Convert all models below ``places`` into ``out``, and write the reports there."""
+    before = None
+    if how.baseline is not None:
+        before = migrate.report_from_json(read_file(how.baseline), str(how.baseline))
+    folder = OutputFolder(out, Origin("migrate", "", ""), tuple(place for place in places if place.is_file()))
+    folder.check(_NAMES)
+    try:
+        with screen.progress("migrating"):
+            report = migrate.migrate(places, out, how.options, _executor(how.dask), _tell)
+    except KeyboardInterrupt:
+        outcome.warn(f"stopped; what was converted is kept in {out}, and the same command goes on from there")
+        raise
+    changed = [] if before is None else migrate.changes(before, report)
+    folder.write(_contents(report, changed))
+    if how.as_json:
+        outcome.deliver({"report": str(out / _NAMES[0]), "counts": _counts(report), "changed": changed})
+    else:
+        _show(report, changed, out)
+    worst = report.worse_than(Verdict(how.fail_on))
+    if worst:
+        sys.exit(max(_CODES.get(Verdict(one.verdict), ExitCode.UNSUPPORTED) for one in worst))
+
+
+_NAMES = ("report.json", "report.md", "report.html", "junit.xml", "report.sarif")
+
+
+def _contents(report: Report, changed: Sequence[str]) -> dict[str, Content]:
+    made = (
+        migrate.report_to_json(report).encode(),
+        migrate.report_as_markdown(report, changed).encode(),
+        migrate.report_to_html(report, changed),
+        migrate.report_to_junit(report),
+        migrate.report_to_sarif(report),
+    )
+    return dict(zip(_NAMES, made, strict=True))
+
+
+def _executor(address: str) -> Callable[[], Executor] | None:
+    """Return what makes the executor of a dask scheduler; None without an address."""
+    if not address:
+        return None
+    try:
+        from distributed import Client
+    except ImportError:
+        title = "--dask needs the package distributed"
+        raise Relay2RelaxError(Diagnostic(title, help="pip install 'relay2relax[dask]'", kind=OPTION)) from None
+
+    @contextmanager
+    def connected() -> Iterator[Executor]:
+        with Client(address) as client:
+            # Workers that die take nothing with them: what they had is done by others.
+            yield client.get_executor(pure=False, retries=3)
+
+    return connected
+
+
+def _tell(step: Step) -> None:
+    """Say that a model is done."""
+    if is_quiet():
+        return
+    again = ", as before" if step.again else ""
+    why = f": {step.entry.why[0]}" if step.entry.why else ""
+    line = f"[{step.number}/{step.total}] {step.entry.name} {step.entry.verdict}{again}{why}"
+    print(visible(line), file=sys.stderr, flush=True)
+
+
+def _counts(report: Report) -> dict[str, int]:
+    return {verdict.value: count for verdict, count in report.counts().items()}
+
+
+def _show(report: Report, changed: Sequence[str], out: Path) -> None:
+    rows = [(verdict.value, str(count)) for verdict, count in report.counts().items()]
+    print(screen.table(("verdict", "models"), rows, range(1, 2)))
+    for line in changed:
+        print(visible(line))
+    screen.tell(f"wrote {', '.join(_NAMES)} into {out}")

@@ -1,0 +1,170 @@
+"""One model of many: converted by the command, in a process of its own.
+
+The process is what keeps models apart: one that crashes, hangs or takes all memory is an entry of
+the report, and not its end.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from relay2relax.core.errors import ExitCode
+from relay2relax.migrate.report.model import Entry
+from relay2relax.migrate.verdict import Verdict
+
+# Beside the limit of time, which the command keeps by itself: what starting and ending it takes.
+_GRACE = 30.0
+_FAILED: Mapping[int, Verdict] = {
+    ExitCode.USAGE: Verdict.UNREADABLE,
+    ExitCode.INPUT: Verdict.UNREADABLE,
+    ExitCode.UNSUPPORTED: Verdict.REFUSED,
+    ExitCode.TOOL: Verdict.REFUSED,
+    ExitCode.LIMIT: Verdict.STOPPED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What converting one model takes: its files, the folder to write into, options of ``convert``,
+    and seconds after which it is stopped.
+    """
+
+    name: str
+    model: Path
+    params: Path | None
+    folder: Path
+    options: tuple[str, ...]
+    seconds: float
+
+    def command(self) -> list[str]:
+        """Return the command line."""
+        given = () if self.params is None else ("--params", str(self.params))
+        line = ["convert", str(self.model), "--out", str(self.folder), "--json", "--quiet", *given, *self.options]
+        return [sys.executable, "-m", "relay2relax", *line]
+
+
+class Running:
+    """The processes that convert models now."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: set[subprocess.Popen[bytes]] = set()
+        self._ended = False
+
+    @contextmanager
+    def hold(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
+        """Know of ``process`` while the block runs, and end it with the block."""
+        with self._lock:
+            self._processes.add(process)
+            ended = self._ended
+        try:
+            if ended:
+                _kill(process)
+            yield
+        finally:
+            _kill(process)
+            with self._lock:
+                self._processes.discard(process)
+
+    def end(self) -> None:
+        """End all of them, and those that are yet to come."""
+        with self._lock:
+            self._ended = True
+            for process in self._processes:
+                _kill(process)
+
+
+def convert_one(job: Job, running: Running | None = None) -> Entry:
+    """Convert one model, and return how it fared; nothing that it does raises.
+
+    Its process is known to ``running``, and is ended after the time that it has.
+    """
+    # A session of its own: what it starts ends with it.
+    process = subprocess.Popen(
+        job.command(),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    with (running or Running()).hold(process):
+        try:
+            printed, said = process.communicate(timeout=job.seconds + _GRACE)
+        except subprocess.TimeoutExpired:
+            return _entry(job, Verdict.STOPPED, f"it took more than {job.seconds:g} s")
+    return entry_of(job, process.returncode, printed, said)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process that is still there, and what it started."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def entry_of(job: Job, code: int, printed: bytes, said: bytes) -> Entry:
+    """Return what a command that ended with ``code`` found, by what it wrote to both streams."""
+    if code < 0:
+        return _entry(job, Verdict.CRASHED, f"the process was ended by {signal.Signals(-code).name}")
+    try:
+        document = json.loads(printed)
+    except ValueError:
+        last = said.decode(errors="replace").strip().splitlines()
+        return _entry(job, Verdict.CRASHED, last[-1] if last else f"it ended with {code}, and printed nothing")
+    problems = tuple(_problem(one) for one in document["errors"])
+    if code not in (ExitCode.FINE, ExitCode.DIFFERS) and "check" not in document:
+        return _entry(job, _FAILED.get(code, Verdict.CRASHED), *problems)
+    return _converted(job, document, problems)
+
+
+def _converted(job: Job, document: Mapping[str, Any], problems: Sequence[str]) -> Entry:
+    """Return the entry of a model of which files were written."""
+    check, dropped = document["check"], document["receipt"]["dropped"]
+    lacking = [f"{one['operator']}: {one['why']}" for one in document["as_tensorir"]]
+    rows = check.get("rows", [])
+    wrong = [f"{row['program']} on {row['backend']}: {row['reason']}" for row in rows if not row["agrees"]]
+    if check["agrees"] is False:
+        verdict, why = Verdict.DIFFERENCE, wrong
+    elif check["agrees"] is None:
+        verdict, why = Verdict.UNCHECKED, [f"not compared: {check['why_not']}"]
+    elif dropped:
+        verdict, why = Verdict.LOSSY, [f"{dropped} things that the model says are dropped; the map says which"]
+    else:
+        verdict, why = (Verdict.TENSORIR, lacking) if lacking else (Verdict.FINE, [])
+    off = [row["of_scale"] for row in rows if row["of_scale"] is not None]
+    return Entry(
+        job.name,
+        verdict.value,
+        tuple(why),
+        params=_text(job.params),
+        calls=document["relay_calls"],
+        as_tensorir=tuple(lacking),
+        receipt=dict(document["receipt"]),
+        compared=tuple(sorted({row["backend"] for row in rows})),
+        off=max(off, default=None),
+        warnings=tuple(document["warnings"]),
+        files=tuple(document["files"]),
+    )
+
+
+def _problem(error: Mapping[str, Any]) -> str:
+    place = ":".join(str(error[key]) for key in ("file", "line", "column") if error[key] is not None)
+    return f"{error['title']} ({error['code']})" + (f" at {place}" if place else "")
+
+
+def _entry(job: Job, verdict: Verdict, *why: str) -> Entry:
+    return Entry(job.name, verdict.value, why, params=_text(job.params))
+
+
+def _text(path: Path | None) -> str:
+    return "" if path is None else path.name

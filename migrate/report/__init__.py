@@ -1,0 +1,1 @@
+"""What a migration found, in the forms that people and machines read."""

@@ -1,0 +1,52 @@
+"""Plans and reports as Markdown, for a pull request."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from relay2relax.core.amounts import counted
+from relay2relax.core.source import visible
+from relay2relax.migrate.plan import Plan
+from relay2relax.migrate.report.model import Entry, Report
+
+# What Markdown, or the HTML in it, would act upon.
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+
+
+def plans_as_markdown(plans: Sequence[Plan]) -> str:
+    """Return a table of ``plans`` with a row for each; what models say is text, never markup."""
+    rows = (
+        (one.model, one.verdict.value, str(one.calls), str(sum(row.tensorir for row in one.as_tensorir)),
+         "; ".join(one.why()))
+        for one in plans
+    )  # fmt: skip
+    return _table(("model", "verdict", "operators", "as TensorIR", "why"), rows)
+
+
+def report_as_markdown(report: Report, changed: Sequence[str] = ()) -> str:
+    """Return ``report`` as a page: how many fare how, what changed, and a table of all models."""
+    counts = ", ".join(f"{count} {verdict.value}" for verdict, count in report.counts().items())
+    lines = ["# Migration", "", f"{counted(len(report.models), 'model')}: {counts or 'none'}.", ""]
+    if changed:
+        lines += ["## Changed", "", *(f"- {escaped(line)}" for line in changed), ""]
+    rows = ((one.name, one.verdict, str(one.calls), _compared(one), "; ".join(one.why)) for one in report.models)
+    return "\n".join([*lines, _table(("model", "verdict", "operators", "compared", "why"), rows), ""])
+
+
+def _compared(entry: Entry) -> str:
+    if not entry.compared:
+        return ""
+    off = f", off by {entry.off:.2g}" if entry.off else ""
+    return ", ".join(entry.compared) + off
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head)]
+    body = ([escaped(cell) for cell in row] for row in rows)
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (*lines, *body))
+
+
+def escaped(text: str) -> str:
+    """Return ``text`` as Markdown shows it to the letter."""
+    return _MARKUP.sub(r"\\\1", visible(text))

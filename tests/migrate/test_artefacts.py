@@ -1,0 +1,82 @@
+"""Models of a folder are found, with the weights that are theirs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from relay2relax import relay_ir
+from relay2relax.core.errors import FileError
+from relay2relax.migrate import find_artefacts
+
+TEXT = """#[version = "0.0.5"]
+def @main(%x: Tensor[(?, 4), float32], %w: Tensor[({rows}, 4), float32]) {{ nn.dense(%x, %w, units={rows}) }}
+"""
+OTHERS = {"README.md": b"# Nets\n", "picture.png": b"\x89PNG", "x.py": b"def @main\n", "a.json": b"[]"}
+
+
+def model(rows: int = 3) -> str:
+    return TEXT.format(rows=rows)
+
+
+def weights(path: Path, rows: int = 3, name: str = "w") -> None:
+    path.write_bytes(relay_ir.save_params({name: np.zeros((rows, 4), np.float32)}))
+
+
+def found(root: Path) -> dict[str, tuple[str, str]]:
+    return {one.name: (one.params.name if one.params else "", one.found_by) for one in find_artefacts([root])}
+
+
+def test_weights_of_the_same_name_come_first(tmp_path: Path) -> None:
+    (tmp_path / "net.relay").write_text(model())
+    weights(tmp_path / "net.params")
+    weights(tmp_path / "other.params")
+    assert found(tmp_path) == {"net.relay": ("net.params", "name")}
+
+
+def test_the_only_weights_of_a_folder_belong_to_its_only_model(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "model.txt").write_text(model())
+    weights(tmp_path / "a" / "deploy.params")
+    assert found(tmp_path) == {"a/model.txt": ("deploy.params", "folder")}
+
+
+def test_weights_belong_to_the_model_that_they_fit(tmp_path: Path) -> None:
+    for rows, name in ((3, "one"), (5, "two")):
+        (tmp_path / f"{name}.relay").write_text(model(rows))
+        weights(tmp_path / f"w{rows}.params", rows)
+    weights(tmp_path / "strange.params", name="v")
+    assert found(tmp_path) == {"one.relay": ("w3.params", "fit"), "two.relay": ("w5.params", "fit")}
+
+
+def test_two_that_fit_are_not_guessed_between(tmp_path: Path) -> None:
+    (tmp_path / "one.relay").write_text(model())
+    (tmp_path / "two.relay").write_text(model())
+    weights(tmp_path / "first.params")
+    weights(tmp_path / "second.params")
+    assert found(tmp_path) == {"one.relay": ("", ""), "two.relay": ("", "")}
+
+
+def test_what_is_no_model_is_passed_by(tmp_path: Path) -> None:
+    for name, content in OTHERS.items():
+        (tmp_path / name).write_bytes(content)
+    (tmp_path / "net.json").write_text(relay_ir.save_json(relay_ir.parse(model())))
+    (tmp_path / "net.onnx").write_bytes(b"\x08\x07")
+    (tmp_path / "broken.relay").write_bytes(b"\xff\xfe")
+    assert list(found(tmp_path)) == ["broken.relay", "net.json", "net.onnx"]
+
+
+def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    places = []
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        places.append(tmp_path / folder / "net.relay")
+        places[-1].write_text(model())
+    assert [one.name for one in find_artefacts(places)] == ["net.relay", "net.relay (2)"]
+
+
+def test_a_place_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="No such file"):
+        find_artefacts([tmp_path / "none"])

@@ -1,0 +1,184 @@
+"""Folders of models are migrated, in runs that may be cut short, with one report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree as xml
+
+import numpy as np
+import pytest
+
+from relay2relax import migrate, relay_ir
+from relay2relax.migrate import Entry, Options, Report, Step
+from relay2relax.migrate.conversion import Job, Running, convert_one, entry_of
+
+HEAD = '#[version = "0.0.5"]\n'
+GOOD = HEAD + "def @main(%x: Tensor[(?, 4), float32], %w: Tensor[(3, 4), float32]) { nn.dense(%x, %w, units=3) }\n"
+TYPO = HEAD + "def @main(%x: Tensor[(2), float32]) { nn.rleu(%x) }\n"
+REFERENCE = HEAD + "def @main(%x: ref(Tensor[(2), float32])) { ref_read(%x) }\n"
+EVIL = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "models"
+    (root / "inner").mkdir(parents=True)
+    (root / "good.relay").write_text(GOOD)
+    (root / "good.params").write_bytes(relay_ir.save_params({"w": np.ones((3, 4), np.float32)}))
+    (root / "inner" / "typo.relay").write_text(TYPO)
+    (root / "reference.relay").write_text(REFERENCE)
+    monkeypatch.setenv("RELAY2RELAX_CACHE", str(tmp_path / "cache"))
+    return root
+
+
+def run(models: Path, out: Path, *options: str) -> tuple[Report, list[Step]]:
+    steps: list[Step] = []
+    return migrate.migrate([models], out, Options(options, 60), told=steps.append), steps
+
+
+def verdicts(report: Report) -> dict[str, str]:
+    return {one.name: one.verdict for one in report.models}
+
+
+@pytest.mark.compiler
+def test_every_model_has_its_folder_and_its_entry(models: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    report, steps = run(models, out)
+    assert verdicts(report) == {
+        "good.relay": "fine", "inner/typo.relay": "unreadable", "reference.relay": "refused",
+    }  # fmt: skip
+    good = report.models[0]
+    assert (good.params, good.calls, good.compared) == ("good.params", 1, ("c", "numpy"))
+    assert {"good.py", "good.safetensors"} <= {path.name for path in (out / "models" / "good.relay").iterdir()}
+    assert not any(step.again for step in steps)
+    # What is done is not done again; what has changed is.
+    (models / "inner" / "typo.relay").write_text(TYPO.replace("rleu", "relu"))
+    again, steps = run(models, out)
+    assert {step.entry.name for step in steps if not step.again} == {"inner/typo.relay"}
+    assert migrate.changes(report, again) == ["inner/typo.relay: better, unreadable became fine"]
+    # A file that is gone is made anew.
+    (out / "models" / "good.relay" / "good.py").unlink()
+    _, steps = run(models, out)
+    assert {step.entry.name for step in steps if not step.again} == {"good.relay"}
+
+
+def command(models: Path, out: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "relay2relax", "migrate", str(models), "--out", str(out), "--no-check", *more]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="the system has no such signal")
+@pytest.mark.sweep(every=10)
+@pytest.mark.parametrize("after", range(10))
+def test_a_run_that_was_killed_goes_on(models: Path, tmp_path: Path, after: int) -> None:
+    for number in range(3):
+        (models / f"more{number}.relay").write_text(GOOD.replace("3", str(number + 4)))
+    whole, cut = tmp_path / "whole", tmp_path / "cut"
+    assert subprocess.run(command(models, whole), capture_output=True, check=False).returncode == 4
+    process = subprocess.Popen(command(models, cut), stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr is not None
+    for _ in range(after % 6 + 1):
+        process.stderr.readline()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    assert subprocess.run(command(models, cut), capture_output=True, check=False).returncode == 4
+    for name in ("report.json", "report.md", "report.html", "junit.xml", "report.sarif"):
+        assert (cut / name).read_bytes() == (whole / name).read_bytes()
+
+
+def test_ctrl_c_keeps_what_is_done(models: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    process = subprocess.Popen(command(models, out), stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stderr is not None
+    process.stderr.readline()
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on" in said
+    assert not (out / "report.json").exists()
+
+
+def job(tmp_path: Path, seconds: float = 30.0) -> Job:
+    return Job("net", tmp_path / "net.relay", None, tmp_path / "out", (), seconds)
+
+
+def test_a_process_that_dies_is_an_entry(tmp_path: Path) -> None:
+    found = entry_of(job(tmp_path), -signal.SIGSEGV, b"", b"")
+    assert (found.verdict, found.why) == ("crashed", ("the process was ended by SIGSEGV",))
+    found = entry_of(job(tmp_path), 1, b"", b"Fatal Python error: none\n")
+    assert (found.verdict, found.why) == ("crashed", ("Fatal Python error: none",))
+
+
+def test_a_limit_of_time_is_an_entry(tmp_path: Path) -> None:
+    # A loop that ends after 2**62 turns.
+    (tmp_path / "net.relay").write_text(
+        HEAD
+        + """def @loop(%i: int64) -> int64 {
+  if (less(%i, 4611686018427387904i64)) { @loop(add(%i, 1i64)) } else { %i }
+}
+def @main(%x: int64) -> int64 { @loop(multiply(%x, 0i64)) }
+"""
+    )
+    given = Job("net", tmp_path / "net.relay", None, tmp_path / "out", ("--check", "--limit-time=2s"), 2.0)
+    assert convert_one(given).verdict == "stopped"
+
+
+def test_what_is_ended_starts_nothing_more(tmp_path: Path) -> None:
+    running = Running()
+    running.end()
+    assert convert_one(job(tmp_path), running).verdict == "crashed"
+
+
+REPORT = Report(
+    "1.0",
+    ("--via=graph",),
+    (
+        Entry("a.relay", "fine", calls=3, compared=("c", "numpy"), off=1e-7),
+        Entry(EVIL, "difference", (f"{EVIL}\x1b[31m\x00 | *x*",)),
+        Entry("c.relay", "unchecked", ("not compared: it takes about 3 h",)),
+        Entry("d.relay", "refused", ("functions as data",)),
+    ),
+)
+
+
+def test_the_report_reads_back() -> None:
+    text = migrate.report_to_json(REPORT)
+    assert migrate.report_from_json(text) == REPORT
+
+
+def test_junit_counts_what_failed() -> None:
+    suite = xml.fromstring(migrate.report_to_junit(REPORT)).find("testsuite")
+    assert suite is not None
+    assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {
+        "tests": "4", "failures": "1", "errors": "1", "skipped": "1",
+    }  # fmt: skip
+    assert [case.get("name") for case in suite] == ["a.relay", EVIL, "c.relay", "d.relay"]
+
+
+def test_sarif_has_a_result_for_all_that_is_not_fine() -> None:
+    (found,) = json.loads(migrate.report_to_sarif(REPORT))["runs"]
+    assert [one["level"] for one in found["results"]] == ["error", "warning", "error"]
+    assert {one["ruleId"] for one in found["results"]} <= {one["id"] for one in found["tool"]["driver"]["rules"]}
+
+
+def test_words_of_models_are_text_on_every_page() -> None:
+    page = migrate.report_to_html(REPORT).decode()
+    assert "<img" not in page
+    assert "\x1b" not in page
+    table = migrate.report_as_markdown(REPORT, [EVIL])
+    assert "\\<img src=x onerror=alert(1)\\>" in table
+    assert EVIL not in table
+
+
+def test_changes_are_said_in_words() -> None:
+    new = Report("1.0", (), (Entry("a.relay", "lossy"), Entry("c.relay", "unchecked"), Entry("e.relay", "fine")))
+    assert migrate.changes(REPORT, new) == [
+        f"{EVIL}: gone, was difference",
+        "a.relay: worse, fine became lossy",
+        "d.relay: gone, was refused",
+        "e.relay: new, fine",
+    ]
