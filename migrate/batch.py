@@ -103,7 +103,7 @@ def _keep(state: State, key: str, entry: Entry) -> None:
 def _key(job: Job) -> str:
     """Return the key of a job, "" where its files cannot be read: then ``convert`` says why."""
     try:
-        return key_of(job)
+        return key_of(job, __version__)
     except OSError:
         return ""
 

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from relay2relax import __version__
 from relay2relax.core.errors import FileError, ParseError
 from relay2relax.core.output import file_digest
 from relay2relax.core.schema import read_json, to_plain
@@ -65,12 +64,12 @@ def opened(folder: Path) -> Iterator[State]:
         raise FileError.unread(path, error) from None
 
 
-def key_of(job: Job) -> str:
+def key_of(job: Job, version: str) -> str:
     """Return what stands for all that a job depends on: the contents of its files, its name and
-    options, and this version.
+    options, and the ``version`` of what converts.
 
     Raises OSError where a file cannot be read.
     """
     params = "" if job.params is None else f"{job.params.name} {file_digest(job.params)}"
-    parts = [__version__, job.name, file_digest(job.model), params, *job.options, f"{job.seconds:g}"]
+    parts = [version, job.name, file_digest(job.model), params, *job.options, f"{job.seconds:g}"]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,7 +79,7 @@ def _contents(report: Report, changed: Sequence[str]) -> dict[str, Content]:
     return dict(zip(_NAMES, made, strict=True))
 
 
-def _executor(address: str) -> Callable[[], Executor] | None:
+def _executor(address: str) -> Callable[[], AbstractContextManager[Executor]] | None:
     """Return what makes the executor of a dask scheduler; None without an address."""
     if not address:
         return None

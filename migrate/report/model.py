@@ -9,8 +9,6 @@ from typing import Literal, Optional
 from relay2relax.core.schema import Form, field, read_json, to_lines
 from relay2relax.migrate.verdict import Verdict
 
-FORMAT = "relay2relax migration"
-
 
 class Entry(Form):
     """How one model fared.
@@ -51,7 +49,7 @@ class Report(Form):
     version: str
     options: tuple[str, ...]
     models: tuple[Entry, ...]
-    format: Literal["relay2relax migration"] = FORMAT
+    format: Literal["relay2relax migration"] = "relay2relax migration"
     format_version: Literal[1] = 1
 
     def counts(self) -> dict[Verdict, int]:
