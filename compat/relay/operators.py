@@ -112,5 +112,6 @@ def lessons() -> Iterator[Lesson]:
     yield Lesson(Op, "name_hint", property(lambda self: self.name))
     yield Lesson(Call, "astuple", lambda self: self)
     yield Lesson(Call, "tuple_value", property(lambda self: self))
+    yield Lesson(Tuple, "astuple", lambda self: self)
     yield Lesson(Tuple, "__getitem__", lambda self, index: self.fields[index])
     yield Lesson(Tuple, "__len__", lambda self: len(self.fields))

@@ -11,7 +11,7 @@ from relay2relax.compat.running.targets import backend_of
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.relay_ir.analysis import free_vars
 from relay2relax.relay_ir.io.params import bind_params
-from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar
+from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar, Let, Var, as_expr
 from relay2relax.relay_ir.ir.module import IRModule
 
 Runner = Callable[..., object]
@@ -31,6 +31,8 @@ class Executor:
         """Return a function that runs ``expr``: a function itself, the ``main`` of the module by
         default. Another expression is run at once, and its value returned.
         """
+        for var, value in reversed(list((binds or {}).items())):
+            expr = Let(cast(Var, var), as_expr(value), cast(Expr, expr))
         name, mod = "main", self.mod
         if isinstance(expr, (str, GlobalVar)):
             name = expr if isinstance(expr, str) else expr.name

@@ -117,3 +117,8 @@ def backend_of(target: object) -> str:
         known = "llvm, c, which both mean generated C"
         raise UnsupportedError(mistake(translating.CHOICE, what="target", name=repr(kind), known=known))
     return _KINDS[kind]
+
+
+def llvm_version_major(allow_none: bool = False) -> int:
+    """Return 0: code is generated as C, without LLVM."""
+    return 0

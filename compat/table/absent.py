@@ -12,7 +12,7 @@ _WHY = {
         "tvm.relay.collage tvm.tir.usmp.utils tvm.tir.stmt_functor tvm.driver tvm.utils "
         "tvm.relay.backend.name_transforms tvm.relay.backend.aot tvm.ir.memory_pools tvm.runtime.profiling "
         "tvm.runtime.profiler_vm tvm.runtime.name_transforms tvm.relay.transform.infer_layout_utils "
-        "tvm.target.datatype tvm.target.codegen tvm.contrib.cc"
+        "tvm.target.datatype tvm.contrib.cc"
     ),
     "kernels are those of the operators' records": (
         "tvm.topi.nn.qnn tvm.topi.cuda tvm.topi.arm_cpu.qnn_legalize tvm.topi.sparse.utils tvm.topi.generic "

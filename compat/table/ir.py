@@ -79,7 +79,10 @@ MODULES = (
             Names("compat.vocabulary.numbers", "Any IntImm FloatImm Var SizeVar const"),
             Names("tir.ir.expr", "PrimExpr StringImm"),
             Names("tir.ir.stmt", "PrimFunc"),
-            Names("compat.vocabulary.numbers", "min_value max_value floordiv floormod any"),
+            Names(
+                "compat.vocabulary.numbers",
+                "min_value max_value floordiv floormod any indexdiv=floordiv indexmod=floormod",
+            ),
         ),
     ),
     Module("tvm.tir.expr", (Names("compat.vocabulary.numbers", "Any IntImm FloatImm Var SizeVar"),)),

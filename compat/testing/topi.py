@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import cast
@@ -27,7 +28,14 @@ def reference(name: str) -> object:
     files = sorted(found.glob("*.py")) if found is not None else []
     for file in files:
         if re.search(rf"^(def|class) {re.escape(name)}\b", file.read_text(encoding="utf-8"), re.MULTILINE):
-            return getattr(import_module(f"tvm.topi.testing.{file.stem}"), name)
+            module = import_module(f"tvm.topi.testing.{file.stem}")
+            # The import puts the module in the place of the function that has its name.
+            package = sys.modules["tvm.topi.testing"]
+            if hasattr(module, file.stem):
+                setattr(package, file.stem, getattr(module, file.stem))
+            else:
+                delattr(package, file.stem)
+            return getattr(module, name)
     raise AttributeError(f"tvm.topi.testing.{name} is not provided; {FOLDER} names a folder of TVM that has it")
 
 

@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, fields
 from functools import wraps
+from types import ModuleType
 from typing import NamedTuple
 
 _NOTHING = object()
 
 
 class Lesson(NamedTuple):
-    """An attribute that a class gets."""
+    """An attribute that a class gets, or a module."""
 
-    cls: type
+    cls: type | ModuleType
     name: str
     value: object
 
 
 def teach(lessons: Iterable[Lesson]) -> Callable[[], None]:
     """Give classes their attributes; return what takes them away again."""
-    before: list[tuple[type, str, object]] = []
+    before: list[tuple[type | ModuleType, str, object]] = []
     for one in lessons:
         before.append((one.cls, one.name, vars(one.cls).get(one.name, _NOTHING)))
         setattr(one.cls, one.name, one.value)
