@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
 
 from relay2relax.compat.vocabulary.known_types import type_of
 from relay2relax.compat.vocabulary.teaching import face
+from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.source import SequentialSpan, Span
+from relay2relax.relay_ir.analysis import free_vars
 from relay2relax.relay_ir.build import build
 from relay2relax.relay_ir.build.scope_builder import ScopeBuilder as OurScopeBuilder
-from relay2relax.relay_ir.io.params import bind_params, load_params, save_params
+from relay2relax.relay_ir.inference.infer import infer_type
+from relay2relax.relay_ir.io.params import load_params, save_params
 from relay2relax.relay_ir.ir import expr as ir
 from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import substitute
 from relay2relax.relay_ir.ir.types import Type
 from relay2relax.relay_ir.text.parser import parse as our_parse
 from relay2relax.relay_ir.text.parser import parse_expr
@@ -40,10 +45,36 @@ def const(value: object, dtype: object = None, span: Span | None = None) -> ir.C
     return ir.Constant(ir.const(value, name).data, span)
 
 
+def bind(expr: ir.Expr, binds: Mapping[ir.Expr, ir.Expr]) -> ir.Expr:
+    """Return ``expr`` with variables replaced.
+
+    Parameters of a function that are bound are gone; what is free in their values is a parameter
+    then.
+    """
+    if not isinstance(expr, ir.Function):
+        return substitute(expr, binds)
+    left = tuple(param for param in expr.params if param not in binds)
+    body = substitute(expr.body, binds)
+    known = {*left, *free_vars(expr)}
+    found = [one for one in free_vars(body) if one not in known]
+    return replace(expr, params=(*left, *found), body=body, ret_type=None if found else expr.ret_type)
+
+
 def bind_params_by_name(function: ir.Function, params: Mapping[str, object]) -> ir.Function:
-    """Return a function whose parameters of these names are constants."""
-    mod = IRModule({ir.GlobalVar("main"): function})
-    return bind_params(mod, params)["main"]  # type: ignore[arg-type]
+    """Return a function whose parameters of these names are constants.
+
+    Raises Relay2RelaxError where several have the name.
+    """
+    named: dict[str, list[ir.Var]] = {}
+    for one in function.params:
+        named.setdefault(one.name, []).append(one)
+    values: dict[ir.Expr, ir.Expr] = {}
+    for name, value in params.items():
+        if len(named.get(name, ())) > 1:
+            raise Relay2RelaxError(f"several parameters are called {name!r}; which of them is bound is not known")
+        values.update((one, ir.const(np.asarray(value))) for one in named.get(name, ()))
+    left = tuple(one for one in function.params if one not in values)
+    return replace(function, params=left, body=substitute(function.body, values))
 
 
 def parse(
@@ -52,8 +83,13 @@ def parse(
     init_module: IRModule | None = None,
     init_meta_table: object = None,
 ) -> IRModule:
-    """Return the module of a text, beside the functions of ``init_module``."""
-    return our_parse(source, source_name, beside=init_module)
+    """Return the module of a text, typed, beside the functions of ``init_module``.
+
+    ``init_meta_table`` has the objects that the text refers to. Raises ParseError for another text,
+    TypeInferenceError for an ill-typed program.
+    """
+    objects = cast("Mapping[str, Sequence[object]]", init_meta_table or {})
+    return infer_type(our_parse(source, source_name, beside=init_module, objects=objects))
 
 
 def fromtext(text: str, source_name: str = "from_string") -> object:

@@ -3,28 +3,48 @@
 from __future__ import annotations
 
 from relay2relax.compat.relay.hashing import hash_of
+from relay2relax.compat.vocabulary import known_types
+from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.table import all_ops
 from relay2relax.relay_ir.compat.attrs_codec import coerce
+from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.equality import first_difference
-from relay2relax.relay_ir.ir.equality import structural_equal as equal
+from relay2relax.relay_ir.ir.expr import RelayExpr
+from relay2relax.relay_ir.ir.module import IRModule
+
+
+def _difference(lhs: object, rhs: object, map_free_vars: bool) -> str | None:
+    """Return where two objects differ; what inference found of both counts as declared."""
+    if isinstance(lhs, IRModule) and isinstance(rhs, IRModule) and bool(lhs.types) != bool(rhs.types):
+        lhs, rhs = _typed(lhs), _typed(rhs)
+    inferred = isinstance(lhs, RelayExpr) and isinstance(rhs, RelayExpr) and known_types.inferred(lhs, rhs)
+    return first_difference(lhs, rhs, map_free_vars, known_types.table() if inferred else None)
+
+
+def _typed(mod: IRModule) -> IRModule:
+    """Return ``mod`` with its types, itself where it has none."""
+    try:
+        return typed_module(mod)
+    except Relay2RelaxError:
+        return mod
 
 
 def structural_equal(lhs: object, rhs: object, map_free_vars: bool = False) -> bool:
     """Whether two objects are built alike."""
-    return equal(lhs, rhs, map_free_vars)
+    return _difference(lhs, rhs, map_free_vars) is None
 
 
 def assert_structural_equal(lhs: object, rhs: object, map_free_vars: bool = False) -> None:
     """Raise ValueError where two objects are not built alike, with the place of the difference."""
-    found = first_difference(lhs, rhs, map_free_vars)
+    found = _difference(lhs, rhs, map_free_vars)
     if found is not None:
         raise ValueError(f"StructuralEqual check failed, caused by lhs and rhs at {found}\n{lhs}\n\n{rhs}")
 
 
 def get_first_structural_mismatch(lhs: object, rhs: object, map_free_vars: bool = False) -> object:
     """Return the first place where two objects differ, None where there is none."""
-    return first_difference(lhs, rhs, map_free_vars)
+    return _difference(lhs, rhs, map_free_vars)
 
 
 def make_node(type_key: str, **values: object) -> object:

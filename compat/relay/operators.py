@@ -73,7 +73,6 @@ register_legalize = registering("FTVMLegalize")
 register_gradient = registering("FPrimalGradient")
 register_compute = registering("FTVMCompute")
 register_strategy = registering("FTVMStrategy")
-register_mixed_precision_conversion = registering("FTVMMixedPrecisionConversionType")
 register_external_compiler = registering("relay.ext")
 
 

@@ -10,12 +10,14 @@ from typing import cast
 from relay2relax.compat.vocabulary.teaching import Face, Lesson, face
 from relay2relax.core import passes as core
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.ops.registry.table import relay_names
 from relay2relax.relay_ir import transform
 from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.expr import Expr, Function
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.text.parser import parse
 from relay2relax.relay_ir.transform import infrastructure
+from relay2relax.relay_ir.transform.layout.op_attrs import op_attr
 
 Decorator = Callable[[Callable[..., object]], object]
 _call = core.Pass.__call__
@@ -86,6 +88,8 @@ ModulePass: Face = face("ModulePass", core.Pass)
 def as_values(name: str) -> Callable[..., object]:
     """Return what makes the pass ``name`` of arguments as TVM's function takes them."""
     cls = getattr(transform, name)
+    if not isinstance(cls, type):
+        return cast("Callable[..., object]", cls)
 
     def make(*args: object, **kwargs: object) -> object:
         given = dict(zip((one.name for one in fields(cls)), args, strict=False)) | kwargs
@@ -109,6 +113,31 @@ def _of_expression(made: core.Pass[IRModule], expr: Expr, mod: IRModule | None =
         given.update(mod.without_functions(("main",)))  # type: ignore[attr-defined]
     main = made(given)["main"]
     return main if isinstance(expr, Function) else main.body
+
+
+def AnnotateTarget(targets: object, include_non_call_ops: bool = True) -> core.Pass[IRModule]:
+    """Return the pass for targets whose operators are registered under ``target.NAME``."""
+    names = [targets] if isinstance(targets, str) else list(cast("Sequence[str]", targets))
+    return transform.AnnotateTarget({name: Registered(name) for name in names}, include_non_call_ops)
+
+
+class Registered(Mapping[str, Callable[..., bool]]):
+    """What is registered for the operators of one target: whether it compiles a call."""
+
+    def __init__(self, target: str) -> None:
+        self._key = f"target.{target}"
+
+    def __getitem__(self, name: str) -> Callable[..., bool]:
+        found = op_attr(name, self._key)
+        if found is None:
+            raise KeyError(name)
+        return lambda call, types: bool(found(call))
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in relay_names() if op_attr(name, self._key) is not None)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def AnnotateSpans() -> core.Pass[IRModule]:

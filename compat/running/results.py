@@ -9,6 +9,7 @@ import numpy as np
 from relay2relax.backends.relay.machine import Closure
 from relay2relax.backends.relay.values import AdtValue, RefValue
 from relay2relax.compat.running.ndarray import NDArray
+from relay2relax.compat.vocabulary.known_types import tag_of
 from relay2relax.relay_ir.ir.expr import Constructor
 
 
@@ -66,7 +67,7 @@ def _data_type(root: AdtValue, as_lists: bool) -> object:
 
 def _fields(constructor: Constructor, fields: tuple[object, ...]) -> Fields:
     made = Fields(fields)
-    made.constructor, made.tag = constructor, constructor.tag
+    made.constructor, made.tag = constructor, tag_of(constructor)
     return made
 
 

@@ -12,12 +12,12 @@ _TESTING = "compat.testing.relay"
 REGISTERING = Names(
     _OPERATORS,
     "get register_alter_op_layout register_convert_op_layout register_legalize register_gradient register_compute "
-    "register_strategy register_mixed_precision_conversion register_external_compiler register_op_attr",
+    "register_strategy register_external_compiler register_op_attr",
 )
 QUANTIZING = Names(_TRANSFORM, "register_fake_quantization_to_integer register_optional_fake_quantization_to_integer")
 _PASSES = Names(
     "compat.relay.passes",
-    "AnnotateSpans EliminateCommonSubexpr FoldConstantExpr ToANormalFormExpr "
+    "AnnotateSpans AnnotateTarget EliminateCommonSubexpr FoldConstantExpr ToANormalFormExpr "
     "InferTypeLocal gradient function_pass module_pass build_config "
     "Sequential PassInfo",
 )
@@ -61,6 +61,7 @@ MODULES = (
         (
             Names("compat.relay.composed", "sparse_dense sparse_transpose sparse_add dropout_raw"),
             Names("compat.relay.building", "const"),
+            Names("relay_ir.ir.expr", "Constant"),
         ),
         f"{_OPERATORS}:nn",
     ),
@@ -76,10 +77,20 @@ MODULES = (
     ),
     Module(
         "tvm.relay.transform",
-        (_PASSES, _CONTEXT, QUANTIZING, Names(_TRANSFORM, "LayoutConfig FunctionPass")),
+        (
+            _PASSES,
+            _CONTEXT,
+            QUANTIZING,
+            Names(_TRANSFORM, "LayoutConfig FunctionPass"),
+            Absent("CollagePartition", "graphs are not partitioned by measured times"),
+        ),
         "compat.relay.passes:as_values",
     ),
     Module("tvm.relay.transform.transform", (_PASSES, _CONTEXT), "compat.relay.passes:as_values"),
+    Module(
+        "tvm.relay.transform.mixed_precision",
+        (Names(_TRANSFORM, "register_mixed_precision_conversion"),),
+    ),
     Module("tvm.relay.transform.fake_quantization_to_integer", (QUANTIZING,)),
     Module(
         "tvm.relay.analysis",

@@ -11,6 +11,10 @@ from relay2relax.compat.running.ndarray import NDArray
 
 def network(module: str, name: str) -> object:
     """Return a function of a network's module; raises AttributeError where there is none."""
+    if name == "get_net":
+        return lambda *args, **kwargs: import_module(f"relay2relax.relay_ir.testing.{module}").get_workload(
+            *args, **kwargs
+        )[0]["main"]
     found = getattr(import_module(f"relay2relax.relay_ir.testing.{module}"), name)
     if name != "get_workload":
         return found

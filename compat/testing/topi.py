@@ -34,7 +34,7 @@ def reference(name: str) -> object:
             if hasattr(module, file.stem):
                 setattr(package, file.stem, getattr(module, file.stem))
             else:
-                delattr(package, file.stem)
+                vars(package).pop(file.stem, None)
             return getattr(module, name)
     raise AttributeError(f"tvm.topi.testing.{name} is not provided; {FOLDER} names a folder of TVM that has it")
 

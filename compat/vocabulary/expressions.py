@@ -10,13 +10,13 @@ import numpy as np
 
 from relay2relax.backends.relay.values import AdtValue
 from relay2relax.compat.running.ndarray import NDArray
-from relay2relax.compat.vocabulary.known_types import type_of
+from relay2relax.compat.vocabulary.known_types import tag_of, type_of
 from relay2relax.compat.vocabulary.teaching import Lesson, constructor, renamed
 from relay2relax.core.dtype import Array
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.ir import expr as ir
-from relay2relax.relay_ir.ir.module import IRModule, TypeData
+from relay2relax.relay_ir.ir.module import TypeData
 from relay2relax.relay_ir.ir.types import Type
 
 
@@ -71,6 +71,8 @@ def _call_init() -> Lesson:
     def __init__(
         self: ir.Call, op: ir.Expr, args: object, attrs: object = None, *rest: object, **named: object
     ) -> None:
+        if isinstance(attrs, Mapping):
+            attrs = ir.OpaqueAttrs("DictAttrs", tuple(attrs.items()))
         if attrs is None or attrs == NoAttrs():
             record = relay_op(op.name) if isinstance(op, ir.Op) else None
             attrs = _defaults(record.attrs) if record is not None else None
@@ -117,8 +119,4 @@ def lessons() -> Iterator[Lesson]:
         yield from renamed(cls, name_hint="name")
     yield Lesson(ir.Var, "vid", property(lambda self: self))
     yield from renamed(ir.If, cond="condition")
-    yield from renamed(AdtValue, tag="_tag")
-    yield Lesson(AdtValue, "_tag", property(lambda self: self.constructor.tag))
-
-
-__all__ = ["IRModule", "lessons"]
+    yield Lesson(AdtValue, "tag", property(lambda self: tag_of(self.constructor)))

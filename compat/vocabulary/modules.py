@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import cast
@@ -25,14 +24,7 @@ def __init__(self: IRModule, functions: object = None, type_definitions: object 
     if self.types:
         known_types.note(self.types)
     for data in self.type_definitions.values():
-        _number(data)
-
-
-def _number(data: TypeData) -> None:
-    """Give the constructors of a type their tags, as a module of TVM does."""
-    for place, one in enumerate(data.constructors):
-        if one.tag < 0:
-            object.__setattr__(one, "tag", (zlib.crc32(data.header.name.encode()) % 128 << 24) + place)
+        known_types.number(data)
 
 
 def set_item(self: IRModule, name: object, value: object) -> None:
@@ -40,7 +32,7 @@ def set_item(self: IRModule, name: object, value: object) -> None:
     if isinstance(value, TypeData):
         header = name if isinstance(name, GlobalTypeVar) else value.header
         self.type_definitions = {**self.type_definitions, header: value}
-        _number(value)
+        known_types.number(value)
     else:
         var = name if isinstance(name, GlobalVar) else self._vars.get(str(name), GlobalVar(str(name)))
         main = value if isinstance(value, Function) else _from_expr(cast(Expr, value))["main"]

@@ -292,6 +292,11 @@ def split_inputs(values: Arguments, record: OpDef) -> tuple[list[Any], Arguments
 
 # --- functions that are no operators of their own -------------------------------------------------
 
+# TVM's functions that are not called as their operator is.
+_SPELLINGS = {
+    "nn.contrib_conv2d_nchwc": "nn.contrib_conv2d_NCHWc",
+    "nn.contrib_depthwise_conv2d_nchwc": "nn.contrib_depthwise_conv2d_NCHWc",
+}
 _GLOBAL_POOL = re.compile(r"nn\.global_(avg|max)_pool([13])d")
 
 
@@ -299,6 +304,8 @@ def derived(name: str) -> tuple[str, Arguments] | None:
     """Return operator and arguments that TVM's function ``name`` stands for, None where it is an
     operator.
     """
+    if name in _SPELLINGS:
+        return _SPELLINGS[name], {}
     found = _GLOBAL_POOL.fullmatch(name)
     return (f"nn.adaptive_{found[1]}_pool{found[2]}d", {"output_size": (1,) * int(found[2])}) if found else None
 

@@ -3,7 +3,7 @@
 Variables, type variables and symbolic extents correspond one to one; sharing counts, so a graph and
 the tree it unfolds to differ; constants, operators, constructors and globals are atoms, compared by
 content or name. Spans, name hints, inferred types and the numbering of constructors do not take
-part.
+part. Attributes of floating point are equal where TVM takes them to be: within 1e-9.
 """
 
 from __future__ import annotations
@@ -34,12 +34,17 @@ def structural_equal(a: object, b: object, map_free_vars: bool = False) -> bool:
     return first_difference(a, b, map_free_vars) is None
 
 
-def first_difference(a: object, b: object, map_free_vars: bool = False) -> str | None:
+def first_difference(
+    a: object, b: object, map_free_vars: bool = False, types: Mapping[ir.Expr, ty.Type] | None = None
+) -> str | None:
     """Return the path to the first place where two objects differ, and what stands there.
 
-    None if none.
+    None if none. ``types`` are those that inference found of both, where these are expressions.
     """
-    return _Comparison(map_free_vars).run(a, b)
+    comparison = _Comparison(map_free_vars)
+    if types is not None:
+        comparison.types = types, types
+    return comparison.run(a, b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ class _Differ(Exception):
 
 # What a variable stands for is looked up, never looked into.
 _VARIABLES = (ir.Var, ty.TypeVar, ty.GlobalTypeVar, ty.IncompleteType, tir.Var)
+# What TVM 0.18 allows between two attributes of type double.
+_NEAR = 1e-9
 _ATOMS = (ir.Op, ir.GlobalVar, ir.Constructor, ir.Constant)
 
 
@@ -107,7 +114,7 @@ class _Comparison:
             yield from self.variable(a, b)
             return
         if a is None or b is None or isinstance(a, (str, int, float, bool)):
-            same = a == b or (a != a and b != b)
+            same = a == b or (a != a and b != b) or _close(a, b)
             if not same or isinstance(a, bool) != isinstance(b, bool):
                 raise _Differ(f"{_shown(a)} and {_shown(b)} differ")
             return
@@ -148,7 +155,8 @@ class _Comparison:
     def binding(self, a: object, b: object) -> _Steps:
         """Yield what a variable brings along."""
         if isinstance(a, ir.Var) and isinstance(b, ir.Var):
-            mine, other = (types.get(var, var.type_annotation) for types, var in zip(self.types, (a, b), strict=True))
+            found = (types.get(var, var.type_annotation) for types, var in zip(self.types, (a, b), strict=True))
+            mine, other = (None if isinstance(one, ty.IncompleteType) else one for one in found)
             yield mine, other, f".type(%{a.name})"
             yield a.virtual_device, b.virtual_device, f".device(%{a.name})"
         elif isinstance(a, ty.GlobalTypeVar) and isinstance(b, ty.GlobalTypeVar):
@@ -252,6 +260,11 @@ def _compare_arrays(a: Array, b: Array) -> None:
     first, second = (np.ascontiguousarray(one).reshape(-1).view(np.uint8) for one in (a, b))
     if not np.array_equal(first, second):
         raise _Differ(f"tensors {a.shape} of {a.dtype} have different elements")
+
+
+def _close(a: object, b: object) -> bool:
+    """Whether two numbers are as near as TVM's comparison of attributes takes for equal."""
+    return isinstance(a, float) and isinstance(b, float) and abs(a - b) < _NEAR
 
 
 def _shown(value: object) -> str:

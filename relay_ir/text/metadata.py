@@ -32,6 +32,7 @@ class MetadataReader:
         self._lexer = lexer
         self._table: Mapping[str, Sequence[object]] | None = None
         self.omitted = OmittedObjects()
+        self.given: Mapping[str, Sequence[object]] = {}  # what stands for a section that is missing
 
     def take(self, lexer: Lexer) -> object:
         """Return the object that the current token of ``lexer``, a ``meta`` reference, stands for,
@@ -67,7 +68,7 @@ class MetadataReader:
             text = self._lexer.text
             start, begin = metadata_offsets(text)
             if start == begin:
-                self._table = {}
+                self._table = self.given
             else:
                 try:
                     self._table = decode_nodes(text[begin:])

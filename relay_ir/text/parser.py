@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -42,6 +42,7 @@ def parse(
     recover: bool = False,
     attrs: Mapping[str, Mapping[str, object]] | None = None,
     beside: IRModule | None = None,
+    objects: Mapping[str, Sequence[object]] | None = None,
 ) -> IRModule:
     """Return the module that ``text`` describes; ``name`` is the text's name in messages.
 
@@ -54,12 +55,15 @@ def parse(
     ``attrs`` are attributes that a text without its metadata leaves out, by the words that stand
     for them: ``{"meta[relay.attrs.ScatterNDAttrs][0]": {"mode": "add"}}``. Those that types decide
     may be missing. ``beside`` is a module whose functions and types the text may name; the result
-    has them, too. Raises ParseError with the mistakes that were found, and for ``attrs`` that the
+    has them, too. ``objects`` are those that the text refers to as ``meta[key][index]`` and does
+    not have itself. Raises ParseError with the mistakes that were found, and for ``attrs`` that the
     text does not leave out.
     """
     reader = _ModuleReader(text, name, attrs)
     if beside is not None:
         reader.know(beside)
+    if objects:
+        reader.reader.metadata.given = objects
     try:
         return reader.within_limits(reader.module)
     except ParseError as problem:
