@@ -24,6 +24,7 @@ _exports = {
     "patterns.forms": ["register_pattern"],
     "patterns.fuse": ["fuse"],
     "patterns.msc": ["msc_patterns"],
+    "patterns.nn": ["nn_patterns"],
     "patterns.pattern": ["FusionPattern"],
     "formats.json.reader": ["from_json"],
     "formats.json.writer": ["to_json"],
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from relay2relax.graph.patterns.forms import register_pattern
     from relay2relax.graph.patterns.fuse import fuse
     from relay2relax.graph.patterns.msc import msc_patterns
+    from relay2relax.graph.patterns.nn import nn_patterns
     from relay2relax.graph.patterns.pattern import FusionPattern
     from relay2relax.graph.queries.costs import NodeCost, costs
     from relay2relax.graph.queries.memory import Alive, memory, peak
@@ -103,6 +105,7 @@ __all__ = [
     "merge",
     "msc_patterns",
     "networkx",
+    "nn_patterns",
     "onnx_files",
     "paths",
     "peak",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from relay2relax.core.walk import post_order
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import FusedAttrs, MSCGraph, MSCJoint, MSCTensor
 
@@ -25,6 +26,7 @@ def unfuse(graph: MSCGraph) -> MSCGraph:
     known = {node.name: node for node in graph.nodes}
     names: dict[str, str] = {}
     tensors: dict[str, str] = {}
+    fields = _fields(graph)
     for node in graph.nodes:
         if isinstance(node.attrs, FusedAttrs):
             root = node.attrs.graph.find_node(node.attrs.graph.result)
@@ -33,6 +35,8 @@ def unfuse(graph: MSCGraph) -> MSCGraph:
     made: dict[str, MSCJoint] = {}
     spans = dict(graph.weight_spans)
     for node in graph.nodes:
+        if node.name in fields:
+            continue
         if not isinstance(node.attrs, FusedAttrs):
             made[node.name] = rewired(node, names, tensors)
             continue
@@ -44,10 +48,29 @@ def unfuse(graph: MSCGraph) -> MSCGraph:
             given = [replace(one, name=tensors.get(one.name, one.name)) for one in known[operand].outputs]
             inner_tensors.update(_renamed(parts.find_node(param).outputs, given))
         for part in parts.nodes:
-            if part.kind is not NodeKind.INPUT:
+            if part.kind is not NodeKind.INPUT and part.name not in fields.values():
                 made.setdefault(part.name, rewired(part, inner_names, inner_tensors))
     result = names.get(graph.result, graph.result)
     return replace(graph, nodes=numbered(made.values()), result=result, weight_spans=spans)
+
+
+def _fields(graph: MSCGraph) -> dict[str, str]:
+    """Return the nodes that are fields of a fused node with several results, each with the tuple
+    among its parts that they are of: these are there for the node alone.
+    """
+    found: dict[str, str] = {}
+    for node in graph.nodes:
+        if not isinstance(node.attrs, FusedAttrs):
+            continue
+        parts, users = node.attrs.graph, graph.children(node.name)
+        last = parts.find_node(parts.result)
+        if (
+            last.kind is NodeKind.TUPLE
+            and node.name != graph.result
+            and {one.name for one in users} <= set(last.operands)
+        ):
+            found.update((one.name, last.name) for one in users)
+    return found
 
 
 def rewired(node: MSCJoint, names: Mapping[str, str], tensors: Mapping[str, str]) -> MSCJoint:
@@ -57,6 +80,12 @@ def rewired(node: MSCJoint, names: Mapping[str, str], tensors: Mapping[str, str]
     return (
         node if (operands, inputs) == (node.operands, node.inputs) else replace(node, operands=operands, inputs=inputs)
     )
+
+
+def ordered(nodes: Sequence[MSCJoint]) -> list[MSCJoint]:
+    """Return nodes with operands first, and otherwise as they stand."""
+    known = {node.name: node for node in nodes}
+    return [known[name] for name in post_order(known, lambda name: known[name].parents)]
 
 
 def numbered(nodes: Iterable[MSCJoint]) -> tuple[MSCJoint, ...]:

@@ -11,7 +11,7 @@ from relay2relax.core.walk import post_order
 from relay2relax.graph.check import check_well_formed
 from relay2relax.graph.edit.names import Names, Renaming
 from relay2relax.graph.edit.retype import retyped
-from relay2relax.graph.fused import numbered, rewired
+from relay2relax.graph.fused import numbered, ordered, rewired
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import GraphError, MSCGraph, MSCJoint, MSCTensor, weight_data
 from relay2relax.graph.node_types import types_of
@@ -150,11 +150,9 @@ class Edit:
         ``before`` is the graph that was given, ``stale`` are nodes whose types are not known.
         """
         graph = self.graph
-        known = {node.name: node for node in graph.nodes}
-        order = list(post_order([node.name for node in graph.nodes], lambda name: known[name].parents))
-        gone = _needed(before) | (set(known) - {node.name for node in before.nodes})
+        gone = _needed(before) | {node.name for node in graph.nodes if not before.has_node(node.name)}
         gone -= _needed(graph)
-        kept = [known[name] for name in order if name not in gone]
+        kept = [node for node in ordered(graph.nodes) if node.name not in gone]
         graph = replace(graph, nodes=numbered(_public(node, before, graph.result) for node in kept))
         graph = retyped(graph, [name for name in stale if graph.has_node(name)], self.replaced)
         check_well_formed(graph)

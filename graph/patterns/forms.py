@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from relay2relax.graph.patterns.msc import msc_patterns
+from relay2relax.graph.patterns.nn import nn_patterns
 from relay2relax.graph.patterns.pattern import FusionPattern
 from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
 
@@ -22,4 +23,4 @@ def relax_form(name: str) -> Callable[..., RelaxExpr] | None:
     """Return what emits a fused node in Relax, None where it becomes its parts."""
     if name in _REGISTERED:
         return _REGISTERED[name].relax
-    return next((one.relax for one in msc_patterns() if one.name == name), None)
+    return next((one.relax for one in (*msc_patterns(), *nn_patterns()) if one.name == name), None)

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from relay2relax.core.dtype import Array
-from relay2relax.graph.fused import numbered, rewired
+from relay2relax.graph.fused import numbered, ordered, rewired
 from relay2relax.graph.kinds import NodeKind
-from relay2relax.graph.model import FusedAttrs, InputAttrs, MSCGraph, MSCJoint, MSCTensor
+from relay2relax.graph.model import FusedAttrs, GetItemAttrs, InputAttrs, MSCGraph, MSCJoint, MSCTensor
 from relay2relax.graph.patterns.pattern import FusionPattern, Match, types_of
 from relay2relax.graph.relay.exporter import to_relay_with_nodes
+from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.relay_ir.dataflow_pattern.groups import Group, Grouper
 from relay2relax.relay_ir.dataflow_pattern.view import RelayView
 from relay2relax.relay_ir.ir.expr import Expr
@@ -36,7 +37,7 @@ def fuse(graph: MSCGraph, weights: Mapping[str, Array], patterns: Sequence[Fusio
     for pattern in patterns:
         if not present.issuperset(pattern.needs):
             continue
-        for group in grouper.groups(pattern.pattern).values():
+        for group in grouper.groups(pattern.pattern, pattern.also).values():
             fusing.take(pattern, group, Match(group.found, types), names)
     return fusing.graph_of_rest()
 
@@ -48,28 +49,55 @@ class _Fusing:
         self.graph = graph
         self.made: dict[str, MSCJoint] = {}
         self.taken: set[str] = set()
+        # What stands for the results of a node that has several, by the nodes that they were.
+        self.fields: dict[str, MSCJoint] = {}
         self.names = {node.name for node in graph.nodes}
 
     def take(self, pattern: FusionPattern, group: Group, match: Match, names: Mapping[Expr, str]) -> None:
         """Fuse a match, where its nodes are free and nothing else uses what is within."""
         inside = [names[one] for one in group.inside if one in names]
-        if group.root not in names or not self._may_fuse(names[group.root], inside) or not pattern.check(match):
+        also = [names[match[part]] for part in pattern.also]
+        if group.root not in names or not self._may_fuse([names[group.root], *also], inside):
+            return
+        if not pattern.check(match):
             return
         operands = tuple(dict.fromkeys(names[one] for one in group.inputs if one in names))
         # A constant that a pattern leaves open may be held by a node; then it has no node.
         roles = {
             names[one]: role for part, role in pattern.weights.items() for one in match.found[part] if one in names
         }
-        self.made[names[group.root]] = self._node(pattern, names[group.root], inside, operands, roles)
-        self.taken.update(name for name in inside if self._leaves(name, inside))
+        root = names[group.root]
+        node = self._node(pattern, root, inside, operands, roles)
+        if also:
+            node = self._with_results(node, [root, *also])
+        self.made[root] = node
+        self.taken.update(name for name in inside if name not in also and self._leaves(name, inside))
 
-    def _may_fuse(self, root: str, inside: Sequence[str]) -> bool:
+    def _with_results(self, node: MSCJoint, results: Sequence[str]) -> MSCJoint:
+        """Return a node with several results: a tuple, whose fields are nodes of the names that the
+        results have.
+        """
+        (parts,) = node.bodies
+        tensors = [tensor for one in results for tensor in self.graph.find_node(one).outputs]
+        made = tuple(replace(t, name=f"{node.name}:{place}", alias="") for place, t in enumerate(tensors))
+        name = self._fresh(f"{node.name}.results")
+        outputs = tuple(replace(t, name=f"{name}:{place}") for place, t in enumerate(made))
+        inputs = tuple(tensor.name for tensor in tensors)
+        last = MSCJoint(
+            len(parts), name, NodeKind.TUPLE, "", tuple(results), inputs, outputs, {}, NoAttrs(), _BLOCK, node.span
+        )
+        whole = replace(parts, nodes=(*parts.nodes, last), result=name)
+        for place, one in enumerate(results):
+            self.fields[one] = _field(self.graph.find_node(one), node.name, made, place)
+        return replace(node, outputs=made, attrs=FusedAttrs(whole))
+
+    def _may_fuse(self, results: Sequence[str], inside: Sequence[str]) -> bool:
         within = set(inside)
         for name in inside:
             node = self.graph.find_node(name)
             if name in self.taken or name in self.made or node.kind not in _PLAIN:
                 return False
-            if name != root and node.kind is not NodeKind.CONSTANT and not self._leaves(name, within):
+            if name not in results and node.kind is not NodeKind.CONSTANT and not self._leaves(name, within):
                 return False
         return True
 
@@ -114,19 +142,32 @@ class _Fusing:
         """Return the graph of fused nodes and of those that are left."""
         if not self.made:
             return self.graph
-        names = {root: node.name for root, node in self.made.items()}
+        single = {root: node for root, node in self.made.items() if root not in self.fields}
+        names = {root: node.name for root, node in single.items()}
         tensors = {
             before.name: after.name
-            for root, node in self.made.items()
+            for root, node in single.items()
             for before, after in zip(self.graph.find_node(root).outputs, node.outputs, strict=True)
         }
-        kept = [
-            rewired(self.made.get(node.name, node), names, tensors)
-            for node in self.graph.nodes
-            if node.name in self.made or node.name not in self.taken
-        ]
+        kept: list[MSCJoint] = []
+        for node in self.graph.nodes:
+            if node.name in self.made:
+                kept.append(rewired(self.made[node.name], names, tensors))
+            if node.name in self.fields:
+                kept.append(self.fields[node.name])
+            elif node.name not in self.made and node.name not in self.taken:
+                kept.append(rewired(node, names, tensors))
         result = names.get(self.graph.result, self.graph.result)
-        return replace(self.graph, nodes=numbered(kept), result=result)
+        return replace(self.graph, nodes=numbered(ordered(kept) if self.fields else kept), result=result)
+
+
+def _field(node: MSCJoint, whole: str, tensors: Sequence[MSCTensor], place: int) -> MSCJoint:
+    """Return the field of a fused node that stands for ``node``."""
+    inputs = tuple(one.name for one in tensors)
+    return MSCJoint(
+        node.index, node.name, NodeKind.GET_ITEM, "", (whole,), inputs, node.outputs, {}, GetItemAttrs(place), _BLOCK,
+        node.span,
+    )  # fmt: skip
 
 
 def _parameter(node: MSCJoint) -> MSCJoint:

@@ -10,15 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Literal
-
-import numpy as np
+from typing import Literal
 
 from relay2relax.core.matching.language import is_constant, is_op, wildcard
 from relay2relax.core.matching.patterns import DFPattern
 from relay2relax.graph.patterns.pattern import Emit, FusionPattern, Match
 from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
-from relay2relax.relay_ir.ir.expr import Call, Constant
 
 # MSC of TVM 0.18, and as its first announcement of 2023 prints it.
 PatternSet = Literal["msc", "msc-2023"]
@@ -69,24 +66,27 @@ def _linear(adds: tuple[str, ...], needs: tuple[str, ...]) -> FusionPattern:
         given, held, made = match.tensor(data), match.tensor(weight), match.tensor(shaped)
         if given is None or held is None or made is None or len(held.shape) != 2:
             return False
-        turns = list(_attrs(match, turned).axes or (1, 0)) == [1, 0]
+        turns = list(match.attrs(turned).axes or (1, 0)) == [1, 0]
         wanted = (*given.shape[:-1], held.shape[0])
-        last = not adds or _attrs(match, pattern).axis in (-1, len(wanted) - 1)
+        last = not adds or match.attrs(pattern).axis in (-1, len(wanted) - 1)
         return turns and last and made.shape == wanted and _is_plain(match, product)
 
     weights: dict[DFPattern, str] = {weight: "weight", **({bias: "bias"} if adds else {})}
-    form = _linear_bias_in_relax if adds else _linear_in_relax
+    form = linear_bias_in_relax if adds else linear_in_relax
     name = "msc.linear_bias" if adds else "msc.linear"
     needs = ("nn.batch_matmul", *needs) if needs else needs
     return FusionPattern(name, pattern, weights, check, form, needs)
 
 
-def _linear_in_relax(emit: Emit, data: RelaxExpr, weight: RelaxExpr) -> RelaxExpr:
-    return emit("matmul", data, emit("permute_dims", weight, axes=None), out_dtype=emit.dtype)
+def linear_in_relax(emit: Emit, data: RelaxExpr, weight: RelaxExpr) -> RelaxExpr:
+    """Emit ``data @ weight``; the weight is turned unless ``nn.dense`` takes it turned already."""
+    turned = len(emit.parts("transpose")) != len(emit.parts("nn.dense"))
+    return emit("matmul", data, emit("permute_dims", weight, axes=None) if turned else weight, out_dtype=emit.dtype)
 
 
-def _linear_bias_in_relax(emit: Emit, data: RelaxExpr, weight: RelaxExpr, bias: RelaxExpr) -> RelaxExpr:
-    return emit("add", _linear_in_relax(emit, data, weight), bias)
+def linear_bias_in_relax(emit: Emit, data: RelaxExpr, weight: RelaxExpr, bias: RelaxExpr) -> RelaxExpr:
+    """Emit what :func:`linear_in_relax` does, and add the bias."""
+    return emit("add", linear_in_relax(emit, data, weight), bias)
 
 
 def _dense_product(squeezed: bool) -> FusionPattern:
@@ -100,7 +100,7 @@ def _dense_product(squeezed: bool) -> FusionPattern:
         left, right = match.tensor(a), match.tensor(b)
         if left is None or right is None or not len(left.shape) == len(right.shape) == 2:
             return False
-        turns = list(_attrs(match, turned).axes or (1, 0)) == [1, 0]
+        turns = list(match.attrs(turned).axes or (1, 0)) == [1, 0]
         return turns and match.tensor(pattern) == match.tensor(dense)
 
     return FusionPattern("msc.matmul", pattern, {}, check, _matmul_in_relax)
@@ -137,7 +137,7 @@ def _embedding() -> FusionPattern:
     def check(match: Match) -> bool:
         held = match.tensor(weight)
         known = held is not None and len(held.shape) == 2 and held.dtype == "float32"
-        return known and _attrs(match, places).dtype == "int32" and _attrs(match, pattern).axis == 0
+        return known and match.attrs(places).dtype == "int32" and match.attrs(pattern).axis == 0
 
     return FusionPattern("msc.embedding", pattern, {weight: "weight"}, check)
 
@@ -149,28 +149,18 @@ def _gelu() -> FusionPattern:
 
     def check(match: Match) -> bool:
         known = (math.sqrt(0.5), 0.5, 0.5)
-        return all(_is_about(match, part, value) for part, value in zip(factors, known, strict=True))
+        return all(match.is_about(part, value) for part, value in zip(factors, known, strict=True))
 
     roles: dict[DFPattern, str] = {part: f"factor_{place}" for place, part in enumerate(factors, 1)}
-    return FusionPattern("msc.gelu", pattern, roles, check, _gelu_in_relax)
+    return FusionPattern("msc.gelu", pattern, roles, check, gelu_in_relax)
 
 
-def _gelu_in_relax(emit: Emit, data: RelaxExpr, *factors: RelaxExpr) -> RelaxExpr:
+def gelu_in_relax(emit: Emit, data: RelaxExpr, *factors: RelaxExpr) -> RelaxExpr:
+    """Emit R.nn.gelu of the first operand."""
     return emit("nn.gelu", data)
-
-
-def _attrs(match: Match, part: DFPattern) -> Any:
-    found = match[part]
-    return found.attrs if isinstance(found, Call) else None
 
 
 def _is_plain(match: Match, product: DFPattern) -> bool:
     """Whether a product of batches is of its operands as they are."""
-    attrs = _attrs(match, product)
+    attrs = match.attrs(product)
     return not attrs.transpose_a and not attrs.transpose_b
-
-
-def _is_about(match: Match, part: DFPattern, value: float) -> bool:
-    """Whether a constant is ``value``, as far as its dtype tells it."""
-    found = match[part]
-    return isinstance(found, Constant) and found.data.size == 1 and bool(np.isclose(found.data, value, rtol=1e-3))

@@ -779,7 +779,7 @@ class _Export:
             def call(name: str, *operands: RelaxExpr, **attrs: object) -> RelaxExpr:
                 return self.builder.emit(call_op(name, *operands, span=node.span, **attrs))
 
-            return form(Emit(call, node.outputs[0].dtype), *given, *held)
+            return form(Emit(call, node, dict(zip(node.weights, held, strict=True))), *given, *held)
         inner = replace(frame, graph=parts, values=dict(zip(parts.params, args, strict=True)))
         for part in parts.nodes:
             if part.name not in inner.values:

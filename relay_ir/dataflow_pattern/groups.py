@@ -72,8 +72,11 @@ class Grouper:
                 found.update(nodes(node.body))
         return found
 
-    def groups(self, pattern: DFPattern) -> dict[Expr, Group]:
-        """Return the groups by their roots; of those that overlap, the one nearest the result."""
+    def groups(self, pattern: DFPattern, also: Sequence[DFPattern] = ()) -> dict[Expr, Group]:
+        """Return the groups by their roots; of those that overlap, the one nearest the result.
+
+        What the parts ``also`` of the pattern match may be used outside of the group.
+        """
         found: dict[Expr, Group] = {}
         taken: set[Expr] = set()
         for node in self._candidates(pattern):
@@ -83,7 +86,8 @@ class Grouper:
             if matched is None:
                 continue
             group = self._group(pattern, node, matched, len(found))
-            if self._may_leave(group, taken):
+            results = {one for part in also for one in group.found.get(part, ())}
+            if self._may_leave(group, taken, results):
                 taken.update(group.inside)
                 found[node] = group
         return found
@@ -139,8 +143,9 @@ class Grouper:
                     return False
         return False
 
-    def _may_leave(self, group: Group, taken: set[Expr]) -> bool:
-        """Whether the group is apart from others, and what leaves it comes back to its root.
+    def _may_leave(self, group: Group, taken: set[Expr], results: set[Expr]) -> bool:
+        """Whether the group is apart from others, and what leaves it comes back to its root, but
+        for its other results.
 
         Operators, functions and constants may be in several.
         """
@@ -150,7 +155,7 @@ class Grouper:
                 continue
             if node in taken:
                 return False
-            if node is group.root:
+            if node is group.root or node in results:
                 continue
             outside = [user for user in self.flow.users[node] if user not in inside]
             if not all(self.flow.dominates(group.root, user) for user in outside):
