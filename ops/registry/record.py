@@ -93,6 +93,16 @@ class OpError(Relay2RelaxError):
         self.argument = argument
 
 
+@dataclass(frozen=True, slots=True)
+class FieldOf(Generic[V]):
+    """Field ``index`` of ``whole``, the result of a Relax operator's call with ``attrs``."""
+
+    op: str
+    attrs: object
+    whole: V
+    index: int
+
+
 class Emit(Protocol[V]):
     """What an expansion into Relax may do; ``V`` is the caller's handle of an emitted value."""
 
@@ -122,6 +132,9 @@ class Emit(Protocol[V]):
 
     def constant_of(self, value: V) -> Array | None:
         """Return the data of a constant, None for any other value."""
+
+    def field_of(self, value: V) -> FieldOf[V] | None:
+        """Return of what ``value`` is a field; None for other values."""
 
     def extents_of(self, op: OpDef, attrs: object, args: Sequence[V]) -> Shape:
         """Emit the computation of the extents that data decide, and return them as symbolic

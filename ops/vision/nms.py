@@ -20,8 +20,8 @@ from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
-from relay2relax.ops.registry.attributes import Bool, Double, Int, OptionalFloatImm
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Otherwise, SameOp, Tensors, V
+from relay2relax.ops.registry.attributes import Bool, Double, Int, OptionalFloatImm, attr_fields
+from relay2relax.ops.registry.record import Emit, Expanded, FieldOf, OpDef, OpError, SameOp, Tensors, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.tir import te
@@ -77,6 +77,25 @@ class NonMaximumSuppressionAttrs:
     id_index: Int = 0
     return_indices: Bool = True
     invalid_to_bottom: Bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RelaxNonMaximumSuppressionAttrs:
+    """Relax's fields of ``vision.non_max_suppression``: no more than ``max_output_size`` boxes are
+    left where that is positive. With a ``soft_nms_sigma`` overlaps lower scores.
+    """
+
+    max_output_size: Int = -1
+    iou_threshold: Double = 0.5
+    force_suppress: Bool = False
+    top_k: Int = -1
+    coord_start: Int = 2
+    score_index: Int = 1
+    id_index: Int = 0
+    return_indices: Bool = True
+    invalid_to_bottom: Bool = False
+    soft_nms_sigma: Double = 0.0
+    score_threshold: Double = 0.0
 
 
 # Overlap. A box is 4 coordinates: two opposite corners, one axis after the other.
@@ -290,7 +309,7 @@ def suppression_numpy(
             boxes[image, gone], places[image, gone] = -1, -1
     if attrs.return_indices:
         return _numpy_indices(places, indices)
-    return _numpy_to_front(boxes) if attrs.invalid_to_bottom else boxes
+    return _numpy_to_front(boxes, 0) if attrs.invalid_to_bottom else boxes
 
 
 def _check_names(attrs: NonMaximumSuppressionAttrs, rank: int) -> None:
@@ -340,8 +359,8 @@ def _numpy_indices(places: Numbers, indices: Array) -> tuple[Array, Array]:
     return np.where(kept, np.take_along_axis(named, order, 1), -1).astype(np.int32), counts[:, None]
 
 
-def _numpy_to_front(boxes: Numbers) -> Array:
-    valid = boxes[:, :, 0] >= 0
+def _numpy_to_front(boxes: Numbers, told_by: int) -> Array:
+    valid = boxes[:, :, told_by] >= 0
     order = np.argsort(~valid, axis=1, kind="stable")
     kept = np.arange(boxes.shape[1]) < valid.sum(axis=1)[:, None]
     moved = np.take_along_axis(boxes, order[:, :, None], axis=1)
@@ -355,7 +374,7 @@ class _Image:
     ``boxes`` has those in order; a row that is dropped holds -1, as does its place in ``places``.
     """
 
-    attrs: NonMaximumSuppressionAttrs
+    attrs: NonMaximumSuppressionAttrs | RelaxNonMaximumSuppressionAttrs
     i: PrimExpr
     x: Buffer
     boxes: Buffer
@@ -381,6 +400,13 @@ class _Image:
         score = self.attrs.score_index
         return before(self.x[self.i, a, score], self.x[self.i, b, score], False)
 
+    @property
+    def relax(self) -> bool:
+        """Whether this is Relax's operator: it drops boxes without a score, and knows classes and
+        names below zero.
+        """
+        return isinstance(self.attrs, RelaxNonMaximumSuppressionAttrs)
+
     def judge(self, j: PrimExpr, kept: Cell, most: PrimExpr, threshold: PrimExpr) -> Stmt:
         """Return what drops box ``j`` if ``most`` are kept, if it has no score, or if a better one
         overlaps it.
@@ -390,8 +416,11 @@ class _Image:
             rivals = loop(j, lambda k: self.rival(j, k, alive, threshold), "rival")
             return seq(rivals, when(alive.value.equal(0), self.erase(j), kept.add(1)))
 
-        full = kept.value.equal(cast("int64", most))
         scored = self.boxes[self.i, j, self.attrs.score_index] > 0
+        if isinstance(self.attrs, RelaxNonMaximumSuppressionAttrs):
+            able = logical_and(scored, kept.value < most) if self.attrs.max_output_size > 0 else scored
+            return when(able, local("int32", 1, compare, "alive"), self.erase(j))
+        full = kept.value.equal(cast("int64", most))
         return when(full, self.erase(j), when(scored, local("int32", 1, compare, "alive")))
 
     def rival(self, j: PrimExpr, k: PrimExpr, alive: Cell, threshold: PrimExpr) -> Stmt:
@@ -401,7 +430,8 @@ class _Image:
         attrs, i, boxes = self.attrs, self.i, self.boxes
         counts_too = [alive.value > 0, boxes[i, k, attrs.score_index] > 0]
         if attrs.id_index >= 0:
-            counts_too.append(boxes[i, k, attrs.id_index] >= 0)
+            if not self.relax:
+                counts_too.append(boxes[i, k, attrs.id_index] >= 0)
             if not attrs.force_suppress:
                 counts_too.append(boxes[i, k, attrs.id_index].equal(boxes[i, j, attrs.id_index]))
         one, other = ([boxes[i, place, attrs.coord_start + d] for d in range(4)] for place in (j, k))
@@ -416,7 +446,8 @@ class _Image:
 
         def step(j: PrimExpr, count: Cell) -> Stmt:
             def put(name: PrimExpr) -> Stmt:
-                return when(name >= 0, seq(store(chosen, (self.i, count.value), name), count.add(1)))
+                made = seq(store(chosen, (self.i, count.value), name), count.add(1))
+                return made if self.relax else when(name >= 0, made)
 
             name = cast("int32", names[self.i, cast("int64", self.places[self.i, j])])
             return when(self.places[self.i, j] >= 0, let(name, put, "name"))
@@ -435,10 +466,11 @@ class _Image:
         left come first.
         """
         anchors = self.x.shape[1]
+        told_by = self.attrs.score_index if self.relax else 0
 
         def step(j: PrimExpr, count: Cell) -> Stmt:
             put = seq(self.row(result, count.value, lambda k: self.boxes[self.i, j, k]), count.add(1))
-            return when(self.boxes[self.i, j, 0] >= 0, put) if self.attrs.invalid_to_bottom else put
+            return when(self.boxes[self.i, j, told_by] >= 0, put) if self.attrs.invalid_to_bottom else put
 
         def clear(j: PrimExpr, count: Cell) -> Stmt:
             return when(j >= count.value, self.row(result, j, lambda k: const(-1, self.x.dtype)))
@@ -501,6 +533,161 @@ def suppression_compute(
     return found[:2] if attrs.return_indices else found[0]
 
 
+def suppression_relax(
+    e: Emit[V],
+    attrs: NonMaximumSuppressionAttrs,
+    data: V,
+    valid_count: V,
+    indices: V,
+    max_output_size: V,
+    iou_threshold: V,
+) -> V:
+    """R.vision.non_max_suppression, for boxes of R.vision.get_valid_counts with a positive
+    threshold of overlap; else it drops boxes without a positive score, sorts where nothing is
+    suppressed, and moves boxes to the front by their score, Relay's by their first field.
+    """
+    given = (data, valid_count, indices, max_output_size, iou_threshold)
+    most, threshold = e.constant_of(max_output_size), e.constant_of(iou_threshold)
+    if most is None or threshold is None or not number(most) or not number(threshold) > 0:
+        return e.as_tir(non_max_suppression, attrs, given, "R.vision.non_max_suppression suppresses always, by limits "
+                        "that are known beforehand")  # fmt: skip
+    counted = [e.field_of(one) for one in (valid_count, data, indices)]
+    if not _are_counted(attrs, counted):
+        return e.as_tir(non_max_suppression, attrs, given, "R.vision.non_max_suppression drops boxes without a "
+                        "positive score and of a class below zero otherwise")  # fmt: skip
+    if attrs.invalid_to_bottom and not attrs.return_indices and attrs.id_index:
+        return e.as_tir(non_max_suppression, attrs, given, "R.vision.non_max_suppression moves boxes to the front by "
+                        "their score, Relay's by their first field")  # fmt: skip
+    own = {field.name: getattr(attrs, field.name) for field in attr_fields(NonMaximumSuppressionAttrs)}
+    limits_ = {"max_output_size": int(number(most)), "iou_threshold": float(number(threshold))}
+    return e.call("vision.non_max_suppression", data, valid_count, indices, **limits_, **own)
+
+
+def _are_counted(attrs: NonMaximumSuppressionAttrs, fields: Sequence[FieldOf[V] | None]) -> bool:
+    """Whether counts, boxes and places are the fields of one R.vision.get_valid_counts, which left
+    boxes with a positive score, and with a class where there are classes.
+    """
+    found = [one for one in fields if one is not None]
+    if len(found) != len(fields) or any(
+        one.whole is not found[0].whole or one.index != at for at, one in enumerate(found)
+    ):
+        return False
+    made = found[0].attrs
+    return (
+        isinstance(made, RelaxGetValidCountsAttrs)
+        and made.score_threshold >= 0
+        and (made.id_index, made.score_index) == (attrs.id_index, attrs.score_index)
+    )
+
+
+def relax_suppression_type(
+    attrs: RelaxNonMaximumSuppressionAttrs, data: Type, valid_count: Type, indices: Type
+) -> Type:
+    """Return the boxes, or (their indices, how many there are), behind the boxes where overlaps
+    lower scores.
+    """
+    x = boxes_type(data)
+    if tensor(valid_count, 1).rank != 1 or tensor(indices, 2).rank != 2:
+        raise OpError("one count for each image, and an index for each box, are expected", 1, kind=operators.SHAPE)
+    if not attrs.return_indices:
+        return x
+    chosen = (TensorType(x.shape[:2], "int32"), TensorType((x.shape[0], 1), "int32"))
+    return TupleType((x, *chosen) if attrs.soft_nms_sigma > 0 else chosen)
+
+
+def _check_hard(attrs: RelaxNonMaximumSuppressionAttrs) -> None:
+    if attrs.soft_nms_sigma > 0:
+        given = f"{attrs.soft_nms_sigma:g}"
+        raise OpError(mistake(operators.ATTRIBUTE, name="soft_nms_sigma", value=given, expected="0: none is computed"))
+
+
+def relax_suppression_numpy(
+    attrs: RelaxNonMaximumSuppressionAttrs, data: Array, valid_count: Array, indices: Array
+) -> Any:
+    """Return what is left of the sorted boxes; rows that are dropped hold -1."""
+    _check_hard(attrs)
+    boxes: Any = np.full_like(data, -1)
+    places = np.full(data.shape[:2], -1, np.int32)
+    for image, count in enumerate(valid_count):
+        found: Any = data[image, : max(int(count), 0)]
+        order = order_numpy(found[:, attrs.score_index], 0, False)
+        order = order[: attrs.top_k] if attrs.top_k > 0 else order
+        left = _left(attrs, found[order])
+        boxes[image, : len(order)][left], places[image, : len(order)][left] = found[order][left], order[left]
+    if attrs.return_indices:
+        kept = places >= 0
+        named = np.take_along_axis(indices, np.maximum(places, 0).astype(np.int64), 1)
+        order = np.argsort(~kept, axis=1, kind="stable")
+        counts = kept.sum(axis=1, dtype=np.int32)
+        chosen = np.where(np.arange(kept.shape[1]) < counts[:, None], np.take_along_axis(named, order, 1), -1)
+        return chosen.astype(np.int32), counts[:, None]
+    return _numpy_to_front(boxes, attrs.score_index) if attrs.invalid_to_bottom else boxes
+
+
+def _left(attrs: RelaxNonMaximumSuppressionAttrs, boxes: Numbers) -> Numbers:
+    """Return which rows of sorted ``boxes`` are left."""
+    able = boxes[:, attrs.score_index] > 0
+    alike: Numbers = np.ones((len(boxes), len(boxes)), bool)
+    if attrs.id_index >= 0 and not attrs.force_suppress:
+        names = boxes[:, attrs.id_index]
+        alike = names[:, None] == names
+    corners = numpy_corners(boxes[:, attrs.coord_start : attrs.coord_start + 4])
+    left = np.zeros(len(boxes), bool)
+    threshold = boxes.dtype.type(attrs.iou_threshold)
+    for place in range(len(boxes)):
+        if not able[place] or 0 < attrs.max_output_size <= left.sum():
+            continue
+        limits.check()
+        left[place] = True
+        near = numpy_overlap(corners[:, place], corners[:, place + 1 :]) >= threshold
+        able[place + 1 :] &= ~(near & alike[place, place + 1 :])
+    return left
+
+
+def relax_suppression_compute(
+    attrs: RelaxNonMaximumSuppressionAttrs, out: Type, data: te.Tensor, valid_count: te.Tensor, indices: te.Tensor
+) -> Tensors:
+    """Return what is left of the boxes, which are sorted into a copy first."""
+    _check_hard(attrs)
+    batch, anchors, _ = data.shape
+    most, threshold = const(attrs.max_output_size, "int64"), const(attrs.iou_threshold, data.dtype)
+
+    def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
+        x, counts, names = inputs
+        *results, boxes, places, order, scratch = outputs
+
+        def row(i: PrimExpr) -> Stmt:
+            image = _Image(attrs, i, x, boxes, places)
+
+            def choose(valid: PrimExpr) -> Stmt:
+                looked_at = minimum(valid, attrs.top_k) if attrs.top_k > 0 else valid
+
+                def copy(j: PrimExpr) -> Stmt:
+                    best = let(order[i, j], lambda source: image.take(j, source), "source")
+                    return when(j < looked_at, best, image.erase(j))
+
+                def judge(kept: Cell) -> Stmt:
+                    return loop(valid, lambda j: image.judge(j, kept, most, threshold), "j")
+
+                return seq(
+                    merge_sort(order, scratch, lambda k: (i, k), valid, image.precedes),
+                    loop(anchors, copy, "j"),
+                    local("int64", 0, judge, "kept"),
+                )
+
+            count = maximum(minimum(cast("int64", counts[i]), anchors), 0)
+            last = image.collect(names, *results) if attrs.return_indices else image.move(*results)
+            return seq(let(count, choose, "valid"), last)
+
+        return rows((batch,), inputs, outputs, row, "image")
+
+    fields = [tensor(one) for one in out.fields] if isinstance(out, TupleType) else [tensor(out)]
+    shapes: list[Sequence[Extent]] = [*(one.shape for one in fields), data.shape, *[data.shape[:2]] * 3]
+    dtypes = [*(one.dtype for one in fields), data.dtype, "int32", "int64", "int64"]
+    found = te.extern(shapes, dtypes, [data, valid_count, indices], build, "non_max_suppression")
+    return found[:2] if attrs.return_indices else found[0]
+
+
 # Records
 
 get_valid_counts = OpDef(
@@ -538,10 +725,25 @@ non_max_suppression = OpDef(
     infer=suppression_type,
     numpy=suppression_numpy,
     compute=suppression_compute,
-    relax=Otherwise(
-        "R.vision.non_max_suppression drops boxes without a positive score, sorts where nothing is suppressed, and "
-        "moves boxes to the front by their score, Relay's by their first field"
+    relax=Expanded(suppression_relax),
+)
+
+relax_non_max_suppression = OpDef(
+    doc="Boxes by falling score without those that overlap one before them: rows, or their indices and number.",
+    source="TVM 0.27 python/tvm/topi/vision/nms.py",
+    inputs=("data", "valid_count", "indices"),
+    attrs=RelaxNonMaximumSuppressionAttrs,
+    infer=relax_suppression_type,
+    numpy=relax_suppression_numpy,
+    compute=relax_suppression_compute,
+    relax=SameOp(),
+    script=Script(
+        "vision.non_max_suppression",
+        "data, valid_count, indices, max_output_size=-1, iou_threshold=0.5, force_suppress=False, top_k=-1, "
+        "coord_start=2, score_index=1, id_index=0, return_indices=True, invalid_to_bottom=False, soft_nms_sigma=0.0, "
+        "score_threshold=0.0",
+        since="0.24",
     ),
 )
 
-OPS = (get_valid_counts, relax_get_valid_counts, non_max_suppression)
+OPS = (get_valid_counts, relax_get_valid_counts, non_max_suppression, relax_non_max_suppression)

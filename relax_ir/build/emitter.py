@@ -18,7 +18,7 @@ from relay2relax.core.source import Span
 from relay2relax.ops.common.shape_values import constant_numbers, numbers_of, settled
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.lower import lower_call, lower_extents, unknown_extents, with_extents
-from relay2relax.ops.registry.record import Expanded, OpDef, Otherwise, SameOp
+from relay2relax.ops.registry.record import Expanded, FieldOf, OpDef, Otherwise, SameOp
 from relay2relax.ops.registry.symbolic import Symbols, attributes_in_terms_of
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relax_ir.build.builder import BlockBuilder, call_op
@@ -34,6 +34,7 @@ from relay2relax.relax_ir.ir.expr import (
     ShapeExpr,
     Tuple,
     TupleGetItem,
+    Var,
 )
 from relay2relax.relax_ir.ir.struct_info import (
     PrimStructInfo,
@@ -110,6 +111,16 @@ class OpEmitter:
     def constant_of(self, value: Expr) -> Array | None:
         """Return the data of a constant, None for any other value."""
         return value.data if isinstance(value, Constant) else None
+
+    def field_of(self, value: Expr) -> FieldOf[Expr] | None:
+        """Return of what ``value`` is a field; None for other values."""
+        found = self.builder.lookup_binding(value) if isinstance(value, Var) else value
+        if not isinstance(found, TupleGetItem) or not isinstance(found.tuple_value, Var):
+            return None
+        made = self.builder.lookup_binding(found.tuple_value)
+        if not isinstance(made, Call) or not isinstance(made.op, OpDef):
+            return None
+        return FieldOf(made.op.relax_name, made.attrs, found.tuple_value, found.index)
 
     def extents_of(self, op: OpDef, attrs: object, args: Sequence[Expr]) -> Shape:
         """Emit the computation of the extents that data decide, and return the variables that stand

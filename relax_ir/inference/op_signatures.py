@@ -57,16 +57,13 @@ null_value()
 to_vdevice(data, dst_vdevice)
 vision.multibox_transform_loc(cls_pred, loc_pred, anchor, clip=False, threshold=0.0, variances=(1.0, 1.0, 1.0,
     1.0), keep_background=True, apply_softmax=True)
-vision.non_max_suppression(data, valid_count, indices, max_output_size=-1, iou_threshold=0.5,
-    force_suppress=False, top_k=-1, coord_start=2, score_index=1, id_index=0, return_indices=True,
-    invalid_to_bottom=False, soft_nms_sigma=0.0, score_threshold=0.0)
 vm.alloc_storage(size, dtype, runtime_device_index, storage_scope)
 vm.alloc_tensor(storage, offset, shape, dtype, runtime_device_index)
 !vm.call_tir_dyn(func, args)
 !vm.kill_object(obj)
 """
 # Of these, the first release of TVM that has them, and what apache-tvm cannot do with them.
-_SINCE = {"call_py_func": "0.22", "vision.multibox_transform_loc": "0.24", "vision.non_max_suppression": "0.24"}
+_SINCE = {"call_py_func": "0.22", "vision.multibox_transform_loc": "0.24"}
 _LIMITS = dict.fromkeys(("call_tir_with_grad", "hint_on_device", "nn.attention_var_len"), (NOT_LOWERED,))
 # Today's names of operators by their old ones.
 RENAMED = {"alloc_tensor": "builtin.alloc_tensor", "nn.attention_bias": "nn.attention"}

@@ -58,6 +58,9 @@ class Eager:
     def constant_of(self, value: Any) -> np.ndarray | None:
         return value if any(value is one for one in self.constants) else None
 
+    def field_of(self, value: Any) -> None:
+        return None
+
     def extents_of(self, op: OpDef, attrs: Any, args: Sequence[Any]) -> Any:
         return of_type(type_of(op.numpy(attrs, *args)), TensorType).shape
 

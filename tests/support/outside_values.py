@@ -318,6 +318,7 @@ ELSEWHERE: dict[str, str] = {
     **dict.fromkeys(
         (
             "R.vision.all_class_non_max_suppression", "vision.regular_non_max_suppression", "R.vision.get_valid_counts",
+            "R.vision.non_max_suppression",
             "R.vision.roi_align", "R.vision.roi_pool", "vision.multibox_prior",
         ),
         "test_vision.py",

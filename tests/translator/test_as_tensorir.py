@@ -4,6 +4,8 @@ TensorIR.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -58,6 +60,70 @@ def test_operators_of_relax_that_do_something_else_are_not_used() -> None:
         "reverse_sequence": "R.reverse_sequence is not in apache-tvm 0.25, which reads the same scripts",
         "dyn.strided_slice": "R.dynamic_strided_slice makes a negative extent of a slice that runs backwards",
     }
+
+
+def suppressing(threshold: float, overlap: float, most: int, **attrs: Any) -> relay_ir.Function:
+    """Return a program that suppresses boxes among those that count."""
+    boxes = relay_ir.var("boxes", shape=(2, 12, 6))
+    classes = attrs.get("id_index", 0)
+    found = op.vision.get_valid_counts(boxes, threshold, id_index=classes, score_index=1)
+    left = op.vision.non_max_suppression(found[1], found[0], found[2], most, overlap, **attrs)
+    return relay_ir.Function((boxes,), relay_ir.Tuple(tuple(left)) if attrs.get("return_indices", True) else left)
+
+
+def detections(seed: int) -> np.ndarray:
+    """Return boxes of a few classes, one below zero, with scores of which several are equal."""
+    draw = np.random.default_rng(seed)
+    boxes = draw.random((2, 12, 6), dtype=np.float32)
+    boxes[..., 0] = draw.integers(-1, 3, (2, 12))
+    boxes[..., 1] = draw.integers(-2, 10, (2, 12)) / np.float32(10)
+    return boxes
+
+
+SUPPRESSIONS: list[tuple[dict[str, Any], str]] = [
+    ({}, ""),
+    ({"return_indices": False, "invalid_to_bottom": True, "top_k": 5}, ""),
+    ({"id_index": -1, "force_suppress": True}, ""),
+    ({"id_index": -1, "return_indices": False}, ""),
+    ({"id_index": -1, "return_indices": False, "invalid_to_bottom": True}, "moves boxes to the front by their score"),
+]
+
+
+@pytest.mark.parametrize(("attrs", "why"), SUPPRESSIONS, ids=[str(attrs) for attrs, _ in SUPPRESSIONS])
+@pytest.mark.parametrize(
+    "backend",
+    ["numpy", pytest.param("c", marks=pytest.mark.compiler), pytest.param("tvm", marks=pytest.mark.tvm)],
+)
+def test_suppression_of_boxes_that_count_is_the_operator_of_relax(
+    backend: str, attrs: dict[str, Any], why: str
+) -> None:
+    program = relay_ir.IRModule.from_expr(suppressing(0.0, 0.4, 4, **attrs))
+    relax = translator.via_graph(program)
+    told = [one.why for one in translator.calls_as_tensorir(relax)]
+    assert [why in one for one in told] == ([True] if why else [])
+    assert ("R.vision.non_max_suppression(" in relax.script()) == (not why)
+    machine = backends.VirtualMachine(backends.build(relax, target=backend))
+    direct = backends.create_executor("debug", program).evaluate()
+    for seed in range(4):
+        data = detections(seed)
+        for mine, relays in zip(
+            translator.flatten(machine["main"](data)), translator.flatten(direct(data)), strict=True
+        ):
+            np.testing.assert_array_equal(mine, relays)
+
+
+@pytest.mark.parametrize(
+    ("limits", "why"),
+    [
+        ((-0.1, 0.4, 4), "drops boxes without a positive score"),
+        ((0.0, 0.0, 4), "suppresses always"),
+        ((0.0, 0.4, 0), "suppresses always"),
+    ],
+)
+def test_other_suppression_is_tensorir(limits: tuple[float, float, int], why: str) -> None:
+    relax = translator.via_graph(suppressing(*limits))
+    (told,) = (one.why for one in translator.calls_as_tensorir(relax))
+    assert why in told
 
 
 def test_dequantisation_is_the_operator_of_relax() -> None:

@@ -11,9 +11,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
-from typed import relay_record
+from typed import relax_record, relay_record
 
+from relay2relax import backends, translator
 from relay2relax.ops import OpError, TensorType, TupleType
+from relay2relax.relax_ir import BlockBuilder, TensorStructInfo, Var, call_op
 from relay2relax.tir.extent import ANY
 from relay2relax.tir.ir.expr import FloatImm
 
@@ -345,3 +347,45 @@ def test_types_of_regions() -> None:
     proposal = relay_record("vision.proposal")
     types = TensorType((2, 4, 3, 3)), TensorType((2, 8, 3, 3)), TensorType((2, 3))
     assert proposal.infer(proposal.attrs(), *types) == TensorType((600, 5))
+
+
+RELAX_SUPPRESSIONS: list[dict[str, Any]] = [
+    {"iou_threshold": 0.4},
+    {"iou_threshold": 0.0, "max_output_size": 3},
+    {"iou_threshold": 0.3, "max_output_size": 0, "id_index": -1, "top_k": 6},
+    {"iou_threshold": 0.4, "return_indices": False, "invalid_to_bottom": True},
+    {"iou_threshold": 0.4, "return_indices": False, "force_suppress": True, "max_output_size": 2},
+]
+
+
+@pytest.mark.tvm
+@pytest.mark.compiler
+@pytest.mark.parametrize("attrs", RELAX_SUPPRESSIONS, ids=str)
+def test_relaxs_suppression_is_that_of_tvm(attrs: dict[str, Any]) -> None:
+    """Scores and classes are below zero as well, counts are fewer than boxes."""
+    boxes, counts = Var("boxes", TensorStructInfo((2, 9, 6), "float32")), Var("n", TensorStructInfo((2,), "int32"))
+    names = Var("names", TensorStructInfo((2, 9), "int32"))
+    builder = BlockBuilder()
+    with builder.function("main", [boxes, counts, names]):
+        builder.emit_func_output(builder.emit(call_op("vision.non_max_suppression", boxes, counts, names, **attrs)))
+    module = builder.get()
+    runs = [backends.VirtualMachine(backends.build(module, target=one))["main"] for one in ("tvm", "numpy", "c")]
+    for seed in range(5):
+        draw = np.random.default_rng(seed)
+        data = draw.random((2, 9, 6), dtype=np.float32)
+        data[..., 0] = draw.integers(-1, 2, (2, 9))
+        data[..., 1] = draw.integers(-3, 8, (2, 9)) / np.float32(8)
+        given = data, np.array([9, 5], np.int32), draw.integers(0, 50, (2, 9)).astype(np.int32)
+        wanted, *others = (run(*given) for run in runs)
+        for other in others:
+            for mine, theirs in zip(translator.flatten(other), translator.flatten(wanted), strict=True):
+                np.testing.assert_array_equal(mine, theirs)
+
+
+def test_overlaps_that_lower_scores_are_typed_and_refused() -> None:
+    op = relax_record("vision.non_max_suppression")
+    types = TensorType((2, 9, 6)), TensorType((2,), "int32"), TensorType((2, 9), "int32")
+    attrs = op.attrs(soft_nms_sigma=0.5)
+    assert op.infer(attrs, *types) == TupleType((types[0], TensorType((2, 9), "int32"), TensorType((2, 1), "int32")))
+    with pytest.raises(OpError, match=r"soft_nms_sigma is 0\.5"):
+        op.numpy(attrs, np.zeros((2, 9, 6), np.float32), np.zeros(2, np.int32), np.zeros((2, 9), np.int32))

@@ -88,12 +88,6 @@ SAMPLES = {
         "R.vision.multibox_transform_loc(c, l, a, clip=False, threshold=0.0, variances=[0.1, 0.1, 0.2, 0.2], "
         "keep_background=True, apply_softmax=True)",
     ),
-    "vision.non_max_suppression": (
-        'd: R.Tensor((1, 3, 6), "float32"), c: R.Tensor((1,), "int32"), i: R.Tensor((1, 3), "int32")',
-        "R.vision.non_max_suppression(d, c, i, max_output_size=-1, iou_threshold=0.5, force_suppress=False, top_k=-1, "
-        "coord_start=2, score_index=1, id_index=0, return_indices=False, invalid_to_bottom=False, soft_nms_sigma=0.0, "
-        "score_threshold=0.0)",
-    ),
     "vm.alloc_storage": ("", 'R.vm.alloc_storage(R.shape([24]), R.prim_value(0), R.dtype("uint8"), R.str("global"))'),
     "vm.kill_object": (X, "R.vm.kill_object(x)"),
 }

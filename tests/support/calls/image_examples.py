@@ -146,6 +146,12 @@ def suppression(d: Draw) -> Call:
     return attrs, [detections(d, batch, count), valid, places, *limits]
 
 
+def relax_suppression(d: Draw) -> Call:
+    attrs, (boxes, valid, places, most, threshold) = suppression(d)
+    limits = {"max_output_size": int(most), "iou_threshold": float(threshold)}
+    return {**attrs, **limits}, [boxes, valid, places]
+
+
 def class_suppression(d: Draw) -> Call:
     batch, count = d.number(1, 2), d.extent(1)
     limits = [np.array(2, np.int64), np.array(0.3, np.float32), np.array(0.1, np.float32)]
@@ -417,6 +423,7 @@ IMAGE_EXAMPLES: dict[str, Example] = {
     "vision.get_valid_counts": valid_counts,
     "R.vision.get_valid_counts": relax_valid_counts,
     "vision.non_max_suppression": suppression,
+    "R.vision.non_max_suppression": relax_suppression,
     "vision.all_class_non_max_suppression": class_suppression,
     "R.vision.all_class_non_max_suppression": class_suppression,
     "vision.regular_non_max_suppression": regular_suppression,
