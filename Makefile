@@ -92,6 +92,7 @@ test-install-%: $(BIN)/python
 check: $(VENV)/.check house imports types profile-import  ## Set up, then lint, check types, imports, limits and start-up.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/oxlint --deny-warnings viewer/page
 
 # Tools that read files see the packages where they are imported: in a tree of links to what is edited.
 $(VENV)/tree: $(VENV)/.check tools/source_tree.py $(wildcard */__init__.py)

@@ -491,6 +491,40 @@ def passes(
 
 
 @app.command(cls=Command)
+@reads_a_model
+def view(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A Relay module, a TVMScript of Relax, or a folder of one.")
+    ],
+    other: Annotated[
+        Optional[Path],
+        typer.Argument(metavar="[OTHER]", help="Another one, to stand beside it.", show_default=False),
+    ] = None,
+    params: Params = None,
+    inputs: Inputs = None,
+    dims: DimsOption = None,
+    run: Annotated[
+        bool, typer.Option("--run", help="Run it: values, times and errors in Relax of every node.")
+    ] = False,
+    seed: Seed = 0,
+    allow_missing: AllowMissing = False,
+    out: Annotated[Optional[Path], typer.Option("--out", "-o", help="The page [default: NAME.html].")] = None,
+    force: Force = False,
+    serve: Annotated[bool, typer.Option("--serve", help="Open the page in a browser instead of writing it.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Write a page that shows the graph of MODEL, its Relay, Relax and C, and what is known of its
+    nodes.
+
+    The page is one file that needs no network.
+    """
+    from relay2relax.cli.commands import view as command
+
+    shown = command.Shown(params, inputs, tuple(dims or ()), run, seed, allow_missing)
+    command.page(model, other, shown, out, force, serve)
+
+
+@app.command(cls=Command)
 @loud
 def doctor(as_json: AsJson = False) -> None:
     """Show what is installed: C compiler, apache-tvm, onnx, torch."""

@@ -8,7 +8,7 @@ fuses less here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from relay2relax import backends, relax_ir
@@ -23,7 +23,7 @@ from relay2relax.translator.arguments import Argument, flatten
 
 @dataclass(frozen=True, slots=True)
 class NodeDifference:
-    """The first node whose value differs: its place among ``count`` calls, the call, and how far it
+    """A node whose value was compared: its place among ``count`` calls, the call, and how far it
     is off.
     """
 
@@ -58,15 +58,15 @@ def expose_intermediates(mod: IRModule) -> tuple[IRModule, tuple[Call, ...]]:
     return infer_type(flat.with_function(flat.get_global_var("main"), main)), calls
 
 
-def first_difference(
+def node_differences(
     mod: IRModule,
     arguments: Sequence[Argument],
     translate: Callable[[IRModule], relax_ir.IRModule],
     backend: str,
     length: int | None = None,
-) -> NodeDifference | None:
-    """Return the first call whose value on the Relax side differs from Relay on numpy, None where
-    all agree.
+) -> Iterator[NodeDifference]:
+    """Yield for every call, in order, how far its value on the Relax side is from Relay on numpy;
+    of a tuple for each of its fields.
 
     ``length`` is that of the program's sums, None where it is not known.
     """
@@ -76,7 +76,18 @@ def first_difference(
     actual = machine["main"](*arguments)
     for index, (call, one, other) in enumerate(zip(calls, actual, expected, strict=True)):
         for array, wanted in zip(flatten(one), flatten(other), strict=True):
-            found = difference(array, wanted, length)
-            if not found.agrees:
-                return NodeDifference(index, len(calls), call, found)
-    return None
+            yield NodeDifference(index, len(calls), call, difference(array, wanted, length))
+
+
+def first_difference(
+    mod: IRModule,
+    arguments: Sequence[Argument],
+    translate: Callable[[IRModule], relax_ir.IRModule],
+    backend: str,
+    length: int | None = None,
+) -> NodeDifference | None:
+    """Return the first call whose value on the Relax side differs from Relay on numpy, None where
+    all agree. Arguments are those of :func:`node_differences`.
+    """
+    found = node_differences(mod, arguments, translate, backend, length)
+    return next((one for one in found if not one.difference.agrees), None)

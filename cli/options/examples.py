@@ -54,6 +54,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax extract net.relay --params net.params --between %3 %12 --out part",
     ),
     "split": ("relay2relax split net.relay --params net.params --at %3 --at %12",),
+    "view": (
+        "relay2relax view net.relay --params net.params --run -o net.html",
+        "relay2relax view net.relay net_relax",
+    ),
     "doctor": ("relay2relax doctor",),
     "cache": ("relay2relax cache info",),
     "explain": ("relay2relax explain R2R-0203",),

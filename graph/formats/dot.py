@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from relay2relax.core.progress import each
 from relay2relax.core.source import visible
 from relay2relax.graph.formats.attrs_text import attrs_text
+from relay2relax.graph.formats.drawn import field_of, lenders, source_of
 from relay2relax.graph.kinds import NodeKind
-from relay2relax.graph.model import ConstantAttrs, GetItemAttrs, MSCGraph, MSCJoint, MSCTensor, RelaxAttrs
-from relay2relax.graph.records import learned_inputs
-from relay2relax.relax_ir.ir.expr import TupleGetItem
+from relay2relax.graph.model import ConstantAttrs, MSCGraph, MSCJoint, MSCTensor
 
 # Nodes are pale with dark text, and everything else is grey, so that a picture is readable on light
 # and on dark pages.
@@ -71,10 +70,10 @@ def _lines(graph: MSCGraph, number: int, weights: bool) -> Iterator[str]:
     edges: list[str] = []
     with each("nodes of the picture", graph.nodes) as rest:
         for node in rest:
-            if node.name in folded or _field(graph, node) is not None:
+            if node.name in folded or field_of(graph, node) is not None:
                 continue
             label = [*_label(node), *(folded[one] for one in node.parents if one in folded)]
-            sources = [(*_source(graph, one), _taken(graph, one, node)) for one in node.parents if one not in folded]
+            sources = [(*source_of(graph, one), _taken(graph, one, node)) for one in node.parents if one not in folded]
             near = [levels[source] for source, _, _ in sources]
             level = levels[node.name] = max(near, default=-1) + 1
             for (source, field, types), above in zip(sources, near, strict=True):
@@ -89,27 +88,6 @@ def _lines(graph: MSCGraph, number: int, weights: bool) -> Iterator[str]:
     yield from edges
 
 
-def _field(graph: MSCGraph, node: MSCJoint) -> int | None:
-    """Return which field of a tuple a node is, where edges show that."""
-    if node.name == graph.result or not node.parents:
-        return None
-    match node.attrs:
-        case GetItemAttrs(index) | RelaxAttrs(TupleGetItem(index=index)):
-            return index
-    return None
-
-
-def _source(graph: MSCGraph, name: str) -> tuple[str, str]:
-    """Return the node at which an edge from ``name`` begins, and which of its fields it stands
-    for.
-    """
-    field, node = "", graph.find_node(name)
-    while (index := _field(graph, node)) is not None:
-        field = f".{index}{field}"
-        node = graph.find_node(node.parents[0])
-    return node.name, field
-
-
 def _taken(graph: MSCGraph, parent: str, node: MSCJoint) -> str:
     """Return the types of what ``node`` takes of ``parent``."""
     return ", ".join(_extents(tensor) for tensor in graph.find_node(parent).outputs if tensor.name in node.inputs)
@@ -117,14 +95,12 @@ def _taken(graph: MSCGraph, parent: str, node: MSCJoint) -> str:
 
 def _folded(graph: MSCGraph) -> dict[str, str]:
     """Return what is said of each node that is a line in the boxes of its users."""
-    learned = learned_inputs(graph)
     found: dict[str, str] = {}
-    for node in graph.nodes:
-        constant = node.kind is NodeKind.CONSTANT and node.name != graph.result
-        if constant or node.name in learned:
-            types = ", ".join(_extents(tensor) for tensor in node.outputs)
-            scalar = node.attrs.scalar if isinstance(node.attrs, ConstantAttrs) else None
-            found[node.name] = f"{visible(node.name)}: {types}" + (f" = {scalar}" if scalar is not None else "")
+    for name in lenders(graph):
+        node = graph.find_node(name)
+        types = ", ".join(_extents(tensor) for tensor in node.outputs)
+        scalar = node.attrs.scalar if isinstance(node.attrs, ConstantAttrs) else None
+        found[name] = f"{visible(name)}: {types}" + (f" = {scalar}" if scalar is not None else "")
     return found
 
 

@@ -30,10 +30,12 @@ class Traced(Translation):
     """A translation, and the ``map`` of what became what in it.
 
     ``quantised`` says what became of quantised operators, where they were to be floats.
+    ``expressions`` are those that the rows ``map.relay`` stand for, in their order.
     """
 
     map: Map
     quantised: tuple[QuantisedOperators, ...] = ()
+    expressions: tuple[relay_ir.Expr, ...] = ()
 
 
 def translate_with_map(
@@ -58,7 +60,8 @@ def translate_with_map(
     numbers = {expr: number for number, (expr, _) in enumerate(relay)}
     arithmetic = quantised_items(done.quantised, rewrites, numbers)
     found = replace(bare, receipt=(*receipt_of(done.given, done.module, standing), *arithmetic))
-    return Traced(done.module, done.source, done.found.graph, found, quantised_operators(done.quantised.values()))
+    operators = quantised_operators(done.quantised.values())
+    return Traced(done.module, done.source, done.found.graph, found, operators, tuple(expr for expr, _ in relay))
 
 
 class RelaxPlaces:

@@ -1,0 +1,40 @@
+"""Pages that show graphs, comparisons and profiles, each one file that needs no network.
+
+``page_of`` makes the page of what ``subject_of`` and ``relax_subject`` gather of a program: its
+graph in layers, and its texts beside it, linked by the map of the translation. Assumes modules
+whose types are inferred. Begin reading with ``subject.py``.
+"""
+
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "document": ["page_of"],
+        "model": ["Finding", "Overlay", "Subject", "Text"],
+        "subject": ["graph_subject", "relax_subject", "relay_subject"],
+        "values": ["add_errors", "add_times", "add_values"],
+    },
+)
+
+if TYPE_CHECKING:
+    from relay2relax.viewer.document import page_of
+    from relay2relax.viewer.model import Finding, Overlay, Subject, Text
+    from relay2relax.viewer.subject import graph_subject, relax_subject, relay_subject
+    from relay2relax.viewer.values import add_errors, add_times, add_values
+
+__all__ = [
+    "Finding",
+    "Overlay",
+    "Subject",
+    "Text",
+    "add_errors",
+    "add_times",
+    "add_values",
+    "graph_subject",
+    "page_of",
+    "relax_subject",
+    "relay_subject",
+]
