@@ -12,7 +12,17 @@ from hypothesis import strategies as st
 from sweep import examples
 from wrap_around import BITS, Beyond, Values, evaluate, near, wrapped
 
-from relay2relax.tir.arith.simplify import EXTENTS, Bounds, constant_difference, follows, limits, prove, simplify
+from relay2relax.tir.arith.overflow import Machine
+from relay2relax.tir.arith.simplify import (
+    EXTENTS,
+    Bounds,
+    constant_difference,
+    is_exact,
+    is_place,
+    limits,
+    prove,
+    simplify,
+)
 from relay2relax.tir.ir.expr import (
     Binary,
     Buffer,
@@ -70,6 +80,23 @@ def integers(dtype: str) -> st.SearchStrategy[PrimExpr]:
 
 
 some = st.sampled_from(WIDE).flatmap(integers)
+# Indices that are often known to lie among eight elements.
+places = st.sampled_from(WIDE).flatmap(
+    lambda dtype: st.one_of(
+        st.builds(lambda one: Binary("%", one, IntImm(8, dtype)), integers(dtype)),
+        st.builds(
+            lambda one, two: Binary("max", Binary("min", one, IntImm(7, dtype)), two),
+            integers(dtype),
+            st.one_of(st.just(IntImm(0, dtype)), integers(dtype)),
+        ),
+        integers(dtype).map(lambda one: Binary("min", one, IntImm(7, dtype))),
+        st.sampled_from([LOOPS[dtype][0], Binary("*", LOOPS[dtype][0], LOOPS[dtype][1])]).flatmap(
+            lambda one: st.integers(1, 1 << 31).map(
+                lambda many: Binary("min", Binary("*", one, IntImm(many, dtype)), IntImm(7, dtype))
+            )
+        ),
+    )
+)
 pairs = st.sampled_from(WIDE).flatmap(lambda dtype: st.tuples(integers(dtype), integers(dtype)))
 
 
@@ -113,14 +140,20 @@ def test_prove(pair: tuple[PrimExpr, PrimExpr], op: str, seed: int) -> None:
             assert answer == bool(wanted), condition
 
 
-@settings(max_examples=examples(40))
-@given(pairs, pairs, st.sampled_from(COMPARED), seeds)
-def test_follows(pair: tuple[PrimExpr, PrimExpr], fact: tuple[PrimExpr, PrimExpr], op: str, seed: int) -> None:
-    claim, known = Binary(op, *pair), Binary("<", *fact)  # type: ignore[arg-type]
-    if follows(claim, [known], BOUNDS):
-        for values in environments(seed):
-            if value(known, values):
-                assert value(claim, values) in (1, None), (claim, known)
+@settings(max_examples=examples(120))
+@given(places, pairs, seeds)
+def test_places(place: PrimExpr, fact: tuple[PrimExpr, PrimExpr], seed: int) -> None:
+    """What is proved to lie inside does so in arithmetic of so many bits, of large extents too."""
+    known, bounds = Binary("<", *fact), Machine(BOUNDS)
+    facts = [known] if is_exact(known, bounds) else []
+    assume(is_place(place, IntImm(8, place.dtype), facts, bounds))
+    random = Random(seed)
+    for values in environments(seed):
+        far: Values = {loops[1]: random.choice([0, 1, random.randint(0, (1 << 31) - 1)]) for loops in LOOPS.values()}
+        for one in (values, {**values, **far}):
+            if not facts or evaluate(known, one):
+                assert 0 <= evaluate(place, one) < 8, (place, facts)
+                assert evaluate(simplify(place, BOUNDS), one) == evaluate(place, one), place
 
 
 @settings(max_examples=examples(40))

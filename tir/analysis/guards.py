@@ -17,8 +17,8 @@ from functools import reduce
 
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.numbers import is_inside_by_numbers, narrowed
-from relay2relax.tir.arith.overflow import DataElse
-from relay2relax.tir.arith.simplify import Limit, follows
+from relay2relax.tir.arith.overflow import Machine, range_of
+from relay2relax.tir.arith.simplify import Limit, is_exact, is_place
 from relay2relax.tir.ir.expr import (
     Binary,
     Buffer,
@@ -66,11 +66,15 @@ class Known:
 
     def loop(self, var: Var, extent: PrimExpr) -> Known:
         """Return what holds within a loop."""
-        return replace(self, bounds={**self.bounds, var: (0, binary("-", extent, 1))})
+        limit = binary("-", extent, 1)
+        last = limit if is_exact(extent, Machine(self.bounds)) else range_of(var.dtype)[1]
+        return replace(self, bounds={**self.bounds, var: (0, last)})
 
     def where(self, condition: PrimExpr, holds: bool = True) -> Known:
         """Return what holds where ``condition`` does, or does not."""
         parts = conjuncts(condition) if holds else [Not(condition)]
+        bounds = Machine(self.bounds)
+        parts = [one for one in parts if is_exact(one, bounds)]
         facts = (*self.facts, *parts)[-_MOST_FACTS:]
         return replace(self, bounds=reduce(narrowed, parts, self.bounds), facts=facts)
 
@@ -191,9 +195,7 @@ def is_inside(index: PrimExpr, extent: PrimExpr, known: Known) -> bool:
                 return True
     if isinstance(extent, IntImm):
         extent = IntImm(extent.value, index.dtype)
-    conditions = (binary(">=", index, 0), binary("<", index, extent))
-    bounds = DataElse(known.bounds)
-    return all(follows(one, (*known.relations, *known.facts), bounds) for one in conditions)
+    return is_place(index, extent, (*known.relations, *known.facts), Machine(known.bounds))
 
 
 def has_elements(buffer: Buffer) -> PrimExpr | None:
@@ -205,9 +207,13 @@ def has_elements(buffer: Buffer) -> PrimExpr | None:
 
 
 def extents_known(buffers: Iterable[Buffer], relations: tuple[PrimExpr, ...] = ()) -> Known:
-    """Return what is known before any loop: no extent is negative, and ``relations`` hold."""
+    """Return what is known before any loop: no extent is negative, and ``relations``, which are
+    about integers, hold.
+    """
     variables = (node for one in buffers for e in one.shape for node in subexpressions(e) if isinstance(node, Var))
-    return Known(dict.fromkeys(variables, (0, None)), (), relations)
+    known = Known(dict.fromkeys(variables, (0, None)))
+    bounds = Machine(known.bounds)
+    return replace(known, relations=tuple(one for one in relations if is_exact(one, bounds)))
 
 
 def _choice(condition: PrimExpr, then: PrimExpr, otherwise: PrimExpr) -> PrimExpr:

@@ -132,11 +132,20 @@ class Algebra:
 
     def fits(self, terms: Sum, dtype: str) -> bool:
         """Whether arithmetic of ``dtype`` finds the integer ``terms``."""
-        if not self.overflow.has_data(terms):
+        if not self.overflow.may_wrap(terms):
             return True
         if len(terms) == 1 and all(len(term) == 1 and count == 1 for term, count in terms.items()):
             return True
         return all(self.overflow.within(dtype, side, self.usual.limit(terms, side)) for side in (0, 1))
+
+    def is_exact(self, expr: PrimExpr) -> bool:
+        """Whether arithmetic finds the integer that ``expr``, of positions, is; what data have a
+        part in is never taken for more than that.
+        """
+        if expr.dtype not in _WIDE or isinstance(expr, (IntImm, Var)):
+            return True
+        terms = self.residue(expr)
+        return self.overflow.has_data(terms) or self.sum(expr) == terms
 
     def divides(self, by: Sum) -> bool:
         """Whether ``by`` is known not to be zero; of positions a division says so."""
@@ -174,7 +183,7 @@ class Algebra:
                 found = self.joined(self.added(expr))
         except Wraps:
             found = atom_sum(self.inside(expr))
-        if not _narrow(found) and self.overflow.is_data(expr):
+        if not _narrow(found) and (self.overflow.every or self.overflow.is_data(expr)):
             found = _wrapped(found, expr.dtype)
         self.residues[id(expr)] = (expr, found)
         return found

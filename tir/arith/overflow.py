@@ -3,6 +3,8 @@
 Loops, extents and what is computed of them are positions: they fit into memory, and so into their
 dtype. What a program loads or is given may be any number of its dtype. A sum in which that has a
 part is an integer only where its limits say so; else it is known but for multiples of ``2**bits``.
+Under the bounds ``Machine`` this holds of all sums: whoever writes a program may let positions wrap
+around as well.
 """
 
 from __future__ import annotations
@@ -64,17 +66,24 @@ class DataElse(Mapping[Var, "tuple[Limit, Limit]"]):
         return len(self.bounds)
 
 
+class Machine(DataElse):
+    """``DataElse`` for proofs that hold whatever a program computes: positions may wrap around."""
+
+
 class Usual(Mapping[Var, "tuple[Limit, Limit]"]):
     """The limits of variables, of which those without any are extents such that three of them
     fit into their dtype.
+
+    For ``Machine`` such an extent is any number that an int32 can be.
     """
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
+        self.wide = type(bounds) is Machine
 
     def __getitem__(self, key: Var) -> tuple[Limit, Limit]:
         low, high = range_of(key.dtype) if isinstance(key, Given) else self.bounds.get(key, ANYTHING)
-        far = 1 << (bits(key.dtype) - 2) // 3
+        far = (1 << 31) - 1 if self.wide else 1 << (bits(key.dtype) - 2) // 3
         return (-far if low is None else low, far if high is None else high)
 
     def __iter__(self) -> Iterator[Var]:
@@ -91,7 +100,9 @@ class Overflow:
         self.known: dict[int, tuple[PrimExpr, bool]] = {}
         while type(bounds) is Usual:
             bounds = bounds.bounds
-        self.positions = bounds.bounds if type(bounds) is DataElse else None
+        self.positions = bounds.bounds if isinstance(bounds, DataElse) else None
+        # Whether positions are looked at like data.
+        self.every = type(bounds) is Machine
 
     def is_data(self, expr: PrimExpr) -> bool:
         """Whether what a program loads, or is given, has a part in ``expr``."""
@@ -128,6 +139,10 @@ class Overflow:
                     return True
         return False
 
+    def may_wrap(self, terms: Sum) -> bool:
+        """Whether the sum of ``terms`` may be beyond its dtype, as far as their kind says."""
+        return any(terms) if self.every else self.has_data(terms)
+
     def within(self, dtype: str, side: int, end: End) -> bool:
         """Whether a number, the lower (side 0) or the upper (side 1) end, is one of ``dtype``."""
         last = range_of(dtype)[side]
@@ -135,7 +150,7 @@ class Overflow:
 
     def clipped(self, atom: PrimExpr, found: Interval) -> Interval:
         """Return the limits of ``atom``, which are ``found`` if nothing wraps around in it."""
-        if atom.dtype not in ("int32", "int64") or not self.is_data(atom):
+        if atom.dtype not in ("int32", "int64") or not (self.every or self.is_data(atom)):
             return found
         if all(end is None or self.within(atom.dtype, side, end) for side, end in enumerate(found)):
             low, high = found

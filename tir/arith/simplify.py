@@ -19,7 +19,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from relay2relax.tir.arith.algebra import Algebra, Bounds, Limit
 from relay2relax.tir.arith.linear import Search, decided
 from relay2relax.tir.arith.sums import Sum, affine, build, is_constant, monomial
-from relay2relax.tir.ir.expr import AnyExtent, Binary, FloatImm, IntImm, PrimExpr, Var, binary, children, convert
+from relay2relax.tir.ir.expr import (
+    AnyExtent,
+    Binary,
+    BufferLoad,
+    Call,
+    FloatImm,
+    IntImm,
+    PrimExpr,
+    Var,
+    binary,
+    children,
+    convert,
+)
 
 __all__ = [
     "EXTENTS",
@@ -27,7 +39,8 @@ __all__ = [
     "Limit",
     "ceiling",
     "constant_difference",
-    "follows",
+    "is_exact",
+    "is_place",
     "limits",
     "prove",
     "simplify",
@@ -75,17 +88,62 @@ def prove(condition: PrimExpr, bounds: Bounds | None = None) -> bool | None:
     """
     if isinstance(condition, IntImm):
         return bool(condition.value)
-    algebra = Algebra(bounds)
+    return _proved(Algebra(bounds), condition)
+
+
+def _proved(algebra: Algebra, condition: PrimExpr) -> bool | None:
     answer = algebra.prove(condition)
     return decided(algebra, condition) if answer is None else answer
 
 
-def follows(condition: PrimExpr, facts: Sequence[PrimExpr], bounds: Bounds | None = None) -> bool:
-    """Whether ``condition`` is proved to hold where all of ``facts`` do."""
-    if prove(condition, bounds):
+def is_place(index: PrimExpr, extent: PrimExpr, facts: Sequence[PrimExpr], bounds: Bounds) -> bool:
+    """Whether ``0 <= index < extent`` is proved where all of ``facts`` hold.
+
+    Under the bounds ``Machine`` that is so however arithmetic wraps around, before and after
+    whatever simplification does to ``index``. ``facts`` have to be exact (``is_exact``).
+    """
+    first = Algebra(bounds)
+    if not _is_exact(first, index):
+        return False
+    # Adding and multiplying is right but for multiples of 2**bits: a sum that is inside is exact.
+    integer = Var("index", index.dtype)
+    terms = first.residue(index)
+    first.sums[id(integer)] = (integer, terms)
+    readings = [index] if first.sum(index) == terms else [integer, index]
+    return any(
+        all(_follows(first, one, facts) for one in (binary(">=", reading, 0), binary("<", reading, extent)))
+        for reading in readings
+    )
+
+
+def _follows(first: Algebra, condition: PrimExpr, facts: Sequence[PrimExpr]) -> bool:
+    if _proved(first.again(), condition):
         return True
     claims = [(condition, False), *((fact, True) for fact in facts)]
-    return bool(facts) and Search(Algebra(bounds)).contradictory(claims)
+    return bool(facts) and Search(first.again()).contradictory(claims)
+
+
+def is_exact(expr: PrimExpr, bounds: Bounds) -> bool:
+    """Whether comparisons, divisions and the like within ``expr`` are of the integers that
+    arithmetic finds: nothing wraps around in their operands but data.
+    """
+    return _is_exact(Algebra(bounds), expr)
+
+
+def _is_exact(algebra: Algebra, expr: PrimExpr) -> bool:
+    pending = [expr]
+    while pending:
+        match pending.pop():
+            case Binary("+" | "-" | "*", a, b):
+                pending += (a, b)
+            case BufferLoad() | Call("index_within"):
+                pass  # Data, whatever the index is.
+            case one:
+                parts = children(one)
+                if not all(map(algebra.is_exact, parts)):
+                    return False
+                pending += parts
+    return True
 
 
 def ceiling(extent: PrimExpr, size: int | PrimExpr, bounds: Bounds | None = None) -> PrimExpr:

@@ -144,10 +144,7 @@ class CallReader:
             case bool() | int() | float():
                 element = dt.element_dtype(dtype)
                 if isinstance(value, int) and dt.is_int(element) and element != "bool":
-                    low, high = dt.integer_range(element)
-                    if not low <= value <= high:
-                        raise self.source.problem(node, f"this number does not fit in {dtype}",
-                                                  f"expected {low} to {high}", kind=script.STRUCT_INFO)  # fmt: skip
+                    self.operators.check_fits(value, element, node)
                 if isinstance(value, float) and not dt.is_float(dtype):
                     if not math.isfinite(value):
                         raise self.source.problem(node, f"no {dtype} is {value}", "expected a finite number")

@@ -74,10 +74,27 @@ class Operators:
             case bool():
                 return IntImm(int(value), "bool") if dtype in ("", "bool") else const(value, dtype)
             case int():
-                return const(value, dtype or self.int_dtype)
+                return self.integer(value, node, dtype)
         if dt.is_float(dtype or "float32"):
             return FloatImm(value, dtype or "float32")
         raise self.source.problem(node, f"{value!r} is not of dtype {dtype}", f"expected {dtype}")
+
+    def integer(self, value: int, node: ast.AST, dtype: str) -> PrimExpr:
+        """Return a number as it stands in the text: of int64 where it has no dtype and int32 does
+        not hold it.
+        """
+        dtype = dtype or (self.int_dtype if _holds("int32", value) else "int64")
+        widest = "uint64" if dt.is_unsigned(dtype) else "int64"
+        if dt.is_int(dtype):
+            self.check_fits(value, widest, node)
+        return const(value, dtype)
+
+    def check_fits(self, value: int, dtype: str, node: ast.AST) -> None:
+        """Raise ParseError where an integer type does not have a number."""
+        if not _holds(dtype, value):
+            low, high = dt.integer_range(dtype)
+            raise self.source.problem(node, f"this number does not fit in {dtype}",
+                                      f"expected {low} to {high}", kind=script.STRUCT_INFO)  # fmt: skip
 
     def unary(self, op: ast.unaryop, value: Value, node: ast.AST) -> Value:
         match op:
@@ -155,6 +172,8 @@ class Operators:
             return cast("float32", expr)
         if expr.dtype == "bool" and not isinstance(number, bool):
             return cast(self.int_dtype, expr)
+        if expr.dtype == "int32" and isinstance(number, int) and not _holds("int32", number):
+            return cast("int64", expr)
         return expr
 
     def lanes_alike(self, expr: PrimExpr, dtype: str) -> PrimExpr:
@@ -260,3 +279,8 @@ def _round_away(x: PrimExpr) -> PrimExpr:
     rest = Call("fabs", (Binary("-", x, whole),), x.dtype)
     one = Call("copysign", (const(1, x.dtype), x), x.dtype)
     return Select(Binary(">=", rest, const(0.5, x.dtype)), Binary("+", whole, one), whole)
+
+
+def _holds(dtype: str, value: int) -> bool:
+    low, high = dt.integer_range(dtype)
+    return low <= value <= high

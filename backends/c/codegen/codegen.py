@@ -11,18 +11,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 
 from relay2relax.backends.c.codegen.expression import (
     Atom,
     CExpr,
+    Convert,
     Infix,
+    Invoke,
     render,
 )
 from relay2relax.backends.c.codegen.expression_writer import ExpressionWriter, spread, stored
 from relay2relax.backends.c.codegen.hoisting import hoisted, rounds_within
 from relay2relax.backends.c.codegen.magnitude import magnitude
 from relay2relax.backends.c.codegen.names import Names, Site
-from relay2relax.backends.c.codegen.properties import chooses_around_loops, is_natural, loaded_by_choice
+from relay2relax.backends.c.codegen.plan import check_bytes
+from relay2relax.backends.c.codegen.properties import chooses_around_loops, largest, largest_of_loop, loaded_by_choice
 from relay2relax.backends.c.codegen.steps import StepCounter, Steps, on_stack
 from relay2relax.backends.c.dtypes import c_type, value_type
 from relay2relax.core.dtype import bits
@@ -51,12 +55,10 @@ from relay2relax.tir.ir.stmt import (
     Stmt,
     While,
 )
-from relay2relax.tir.ir.visit import all_expressions, loads, map_expr, variables
+from relay2relax.tir.ir.visit import all_expressions, loads, map_expr, mentions, variables
 
 # So many bytes of temporaries of one function live on the stack.
 _STACK = 1 << 18
-# More than any address says.
-_MOST_BYTES = 1 << 46
 # Loops that would be unrolled to more copies of a statement stay loops.
 _MOST_COPIES = 1 << 12
 # Functions of fewer steps never ask whether they are to end; others ask after about so many.
@@ -86,23 +88,21 @@ class Kernel:
     steps: Steps = Steps(IntImm(0, "int64"))
 
 
-def _check_memory(buffer: Buffer, size: int) -> None:
+def _check_memory(buffer: Buffer) -> None:
     """Raise UnsupportedError for local memory that C cannot have.
 
     Its size is decided by data, it has more bytes than any machine, or its elements lie elsewhere
-    than one behind the other from its beginning. ``size`` is the product of the extents that are
-    numbers, in bytes.
+    than one behind the other from its beginning.
     """
     problem = ""
     begins = buffer.offset is None or (isinstance(buffer.offset, IntImm) and not buffer.offset.value)
     if any(True for extent in buffer.shape for _ in loads(extent)):
         problem = "its extents are data"
-    elif size > _MOST_BYTES:
-        problem = f"it has at least {size} bytes"
     elif buffer.strides or not begins:
         problem = "its elements have strides or an offset"
     if problem:
         raise UnsupportedError(f"C has no memory for {buffer.name!r}: {problem}", kind=running.NOT_ON_BACKEND)
+    check_bytes(buffer.name, buffer.shape, buffer.dtype)
 
 
 def stage_kernel(
@@ -152,6 +152,8 @@ class _Writer:
         loops: list[For] = []
         inner = stage
         while isinstance(inner, For) and inner.kind is LoopKind.PARALLEL:
+            if any(mentions(inner.extent, loop.var) for loop in loops):
+                break  # As many rounds as the loop around it says.
             loops.append(inner)
             inner = inner.body
         if not loops:
@@ -164,8 +166,10 @@ class _Writer:
         steps out.
         """
         names = [self.names.variables.setdefault(loop.var, self.names.fresh("i")) for loop in loops]
-        self.names.naturals.update(loop.var for loop in loops)
-        extents = [self.exprs.expr(simplify(loop.extent)) for loop in loops]
+        naturals = self.names.naturals
+        for loop in loops:
+            naturals[loop.var] = largest_of_loop(loop, naturals)
+        extents = [self.rounds(simplify(loop.extent)) for loop in loops]
         worth = self.exprs.text(loops[0].annotations.get("worth", IntImm(1)))
         self.depth = 2
         rest: CExpr = Atom("step")
@@ -174,9 +178,7 @@ class _Writer:
             self.line(f"const int64_t {name} = {render(value)};")
             rest = Infix("/", rest, extent)
         self.statement(body)
-        total = extents[0]
-        for extent in extents[1:]:
-            total = Infix("*", total, extent)
+        total = self.all_rounds(loops, extents)
         piece = self.piece(None, body)
         head = self.in_pieces("int64_t", "begin", "end", piece) if piece else []
         first, last = ("from", "to") if piece else ("begin", "end")
@@ -204,6 +206,20 @@ class _Writer:
         ]
         return "\n".join(lines)
 
+    def all_rounds(self, loops: Sequence[For], extents: Sequence[CExpr]) -> CExpr:
+        """Return how many rounds loops have together; it may be too many for an int."""
+        narrow = all(isinstance(loop.extent, IntImm) or loop.extent.dtype == "int32" for loop in loops)
+        wide = math.prod(self.names.naturals[loop.var] + 1 for loop in loops) >= 1 << 31
+        first = Convert("int64_t", extents[0]) if narrow and wide and len(extents) > 1 else extents[0]
+        return reduce(partial(Infix, "*"), extents[1:], first)
+
+    def rounds(self, extent: PrimExpr) -> CExpr:
+        """Return how many rounds a loop has: none where its extent is negative."""
+        value = self.exprs.expr(extent)
+        if largest(extent, self.names.naturals) is not None:
+            return value
+        return Invoke(f"r2r_max_{c_type(extent.dtype)}", (value, Atom("0")))
+
     def kernel(self, text: str, stage: Stmt) -> Kernel:
         names = self.names
         declaration = f"void @({names.parameters()});"
@@ -226,8 +242,9 @@ class _Writer:
                 self.store(buffer, indices, value)
             case Let(var, value, body):
                 name = self.names.named(var, "v")
-                if is_natural(value, self.names.naturals):
-                    self.names.naturals.add(var)
+                most = largest(value, self.names.naturals)
+                if most is not None:
+                    self.names.naturals[var] = most
                 self.scoped(f"const {value_type(value.dtype)} {name} = {self.exprs.text(value)};", body)
             case If(condition, then, otherwise):
                 self.braced(f"if ({self.exprs.text(condition)})", then)
@@ -278,7 +295,7 @@ class _Writer:
         extent = simplify(stmt.extent)
         copies = self.copies * extent.value if isinstance(extent, IntImm) else _MOST_COPIES + 1
         if stmt.kind is LoopKind.UNROLLED and isinstance(extent, IntImm) and copies <= _MOST_COPIES:
-            self.names.naturals.add(stmt.var)
+            self.names.naturals[stmt.var] = extent.value
             around, self.copies = self.copies, copies
             for step in range(extent.value):
                 check()
@@ -358,7 +375,7 @@ class _Writer:
     def loop_head(self, stmt: For, begin: str, end: CExpr) -> str:
         type_ = c_type(stmt.var.dtype)
         name = self.names.named(stmt.var, "i")
-        self.names.naturals.add(stmt.var)
+        self.names.naturals[stmt.var] = largest_of_loop(stmt, self.names.naturals)
         return f"for ({type_} {name} = {begin}; {render(Infix('<', Atom(name), end))}; ++{name})"
 
     def store(self, buffer: Buffer, indices: Sequence[PrimExpr], value: PrimExpr) -> None:
@@ -384,7 +401,7 @@ class _Writer:
             return
         number = math.prod(static)
         item = (bits(buffer.dtype) + 7) // 8
-        _check_memory(buffer, number * item)
+        _check_memory(buffer)
         name = self.names.local[buffer] = self.names.fresh("t")
         size = number * item * self.copies
         if on_stack(buffer) and self.stack + size <= _STACK:

@@ -81,6 +81,23 @@ def render(expr: CExpr) -> str:
     return _render(expr)[0]
 
 
+def operand(expr: CExpr) -> str:
+    """Return ``expr`` as C text that may stand beside any operator but a postfix one."""
+    return _within(expr, _PREFIX)
+
+
+def whole(value: int) -> CExpr:
+    """Return a signed integer as a literal of at most 64 bits.
+
+    What rules have put together wraps around as it would step by step.
+    """
+    value = (value + (1 << 63)) % (1 << 64) - (1 << 63)
+    if value == -(1 << 63):
+        # The literal of the number without its sign is too large.
+        return Infix("-", Atom(f"-{(1 << 63) - 1}LL"), Atom("1"))
+    return Atom(str(value) if -(1 << 31) < value < 1 << 31 else f"{value}LL")
+
+
 def _render(expr: CExpr) -> tuple[str, int]:
     match expr:
         case Atom(text):

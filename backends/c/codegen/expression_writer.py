@@ -15,10 +15,11 @@ from relay2relax.backends.c.codegen.expression import (
     Invoke,
     Prefix,
     render,
+    whole,
 )
 from relay2relax.backends.c.codegen.header import FUNCTIONS
 from relay2relax.backends.c.codegen.names import Names
-from relay2relax.backends.c.codegen.properties import is_distance, is_divisor, is_natural, is_remainder
+from relay2relax.backends.c.codegen.properties import is_distance, is_divisor, is_remainder, largest
 from relay2relax.backends.c.dtypes import HALF, c_type, value_type
 from relay2relax.backends.runtime.extern_calls import math_call
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
@@ -205,7 +206,8 @@ class ExpressionWriter:
 
     def natural(self, a: PrimExpr, b: PrimExpr) -> bool:
         """Whether neither number is ever negative."""
-        return is_natural(a, self.names.naturals) and is_natural(b, self.names.naturals)
+        naturals = self.names.naturals
+        return largest(a, naturals) is not None and largest(b, naturals) is not None
 
     def call(self, expr: Call) -> CExpr:
         """Return the value of an intrinsic."""
@@ -354,12 +356,6 @@ def literal(expr: IntImm | FloatImm) -> CExpr:
             return Atom(f"{number:.1f}{suffix}")
         return Atom(number.hex() + suffix)
     value = expr.value
-    if not is_unsigned(expr.dtype) and not -(1 << 63) <= value < 1 << 63:
-        # What rules have put together wraps around as it would step by step.
-        value = (value + (1 << 63)) % (1 << 64) - (1 << 63)
     if is_unsigned(expr.dtype):
         return Atom(f"{value}{'ULL' if bits(expr.dtype) == 64 else 'U'}" if bits(expr.dtype) >= 32 else str(value))
-    if value == -(1 << 63):
-        # The literal of the number without its sign is too large.
-        return Infix("-", Atom(f"-{(1 << 63) - 1}LL"), Atom("1"))
-    return Atom(str(value) if -(1 << 31) < value < 1 << 31 else f"{value}LL")
+    return whole(value)

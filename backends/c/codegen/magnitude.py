@@ -8,6 +8,9 @@ from collections.abc import Callable
 
 from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Select
 
+# More than any limit, and still a double.
+_MOST = 1 << 128
+
 
 def magnitude(expr: PrimExpr, text: Callable[[PrimExpr], str]) -> str:
     """Return a double, as C, that no part of ``expr``, an integer, exceeds.
@@ -16,7 +19,7 @@ def magnitude(expr: PrimExpr, text: Callable[[PrimExpr], str]) -> str:
     """
     match expr:
         case IntImm(value):
-            return f"{abs(value)}.0"
+            return f"{min(abs(value), _MOST)}.0"
         case Cast(_, value):
             return magnitude(value, text)
         case Binary("*", a, b):

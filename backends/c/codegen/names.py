@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from relay2relax.backends.c.codegen.positions import Unrolled
+from relay2relax.backends.c.codegen.properties import MOST_EXTENT
 from relay2relax.backends.c.dtypes import c_type
 from relay2relax.tir.ir.expr import (
     Buffer,
@@ -32,7 +33,8 @@ class Names:
 
     ``buffers`` and ``scalars`` are those that the function is given; ``local`` are its own buffers,
     ``registers`` the extents of those that are vector variables. ``extents`` are extents of
-    tensors, ``naturals`` variables that are never negative. ``sites`` are where indices are looked
+    tensors, ``naturals`` variables that are never negative, each with a number that
+    it does not exceed. ``sites`` are where indices are looked
     at: with ``checked``, at every access; and where memory is asked for. ``asks`` says whether the
     function is given ``wrong``: it has sites, or asks whether it is to end.
     """
@@ -49,7 +51,7 @@ class Names:
         self.begin = begin
         self.begins: dict[Buffer, int] = {}
         self.extents = frozenset(extents)
-        self.naturals = set(self.extents)
+        self.naturals = dict.fromkeys(self.extents, MOST_EXTENT)
         self.unrolled = Unrolled()
         self.buffers: dict[Buffer, str] = {}
         self.scalars: dict[Var, str] = {}

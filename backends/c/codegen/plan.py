@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relay2relax.core.dtype import bits
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.arith.simplify import simplify
@@ -17,6 +20,19 @@ _MOST_TRIES = 32
 _MOST_WORK = 1 << 21
 # Bytes of the largest element.
 _WIDEST = 8
+# More than any address says.
+_MOST_BYTES = 1 << 46
+
+
+def check_bytes(name: str, shape: Sequence[PrimExpr], dtype: str) -> None:
+    """Raise UnsupportedError for a tensor that no machine has memory for, whatever its open extents
+    are.
+    """
+    known = math.prod(extent.value for extent in shape if isinstance(extent, IntImm)) * ((bits(dtype) + 7) // 8)
+    if known > _MOST_BYTES:
+        raise UnsupportedError(
+            f"C has no memory for {name!r}: it has at least {known} bytes", kind=running.NOT_ON_BACKEND
+        )
 
 
 @dataclass(frozen=True, slots=True)

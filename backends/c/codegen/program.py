@@ -21,6 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.codegen.codegen import Kernel, stage_kernel
+from relay2relax.backends.c.codegen.expression import operand, whole
 from relay2relax.backends.c.codegen.header import HEADER
 from relay2relax.backends.c.codegen.names import Site
 from relay2relax.backends.c.codegen.plan import Arena, plan_memory
@@ -439,10 +440,10 @@ def _arguments(kernel: Kernel, names: Mapping[Buffer, str], scalars: Mapping[Var
 
 
 def size_text(size: PrimExpr, names: Mapping[Var, str]) -> str:
-    """Return an extent as C."""
+    """Return an extent as C; numbers beyond 64 bits wrap around."""
     match size:
         case IntImm(value):
-            return str(value)
+            return operand(whole(value))
         case Var():
             return names[size]
         case Binary(("+" | "-" | "*") as op, a, b):

@@ -2,30 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Mapping
 
 from relay2relax.core.dtype import bits, is_float
+from relay2relax.tir.arith.overflow import range_of
 from relay2relax.tir.ir.expr import Binary, BufferLoad, Call, Cast, IntImm, PrimExpr, Select, Var, children
 from relay2relax.tir.ir.stmt import For, If, Stmt
 from relay2relax.tir.ir.visit import expressions, statements, subexpressions
 
+# An open extent is taken to be a number that an int32 can be.
+MOST_EXTENT = (1 << 31) - 1
 
-def is_natural(expr: PrimExpr, naturals: Container[Var]) -> bool:
-    """Whether ``expr`` is surely not negative, given the variables of which that is known."""
+# What no result exceeds, given what no operand does.
+_ENDS: Mapping[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "*": lambda a, b: a * b,
+    "//": lambda a, b: a,
+    "%": min,
+    "min": min,
+}
+
+
+def largest(expr: PrimExpr, naturals: Mapping[Var, int]) -> int | None:
+    """Return a number that ``expr``, which is never negative, does not exceed; None where it may be
+    negative, or wrap around.
+
+    ``naturals`` has this number of variables.
+    """
+    most = range_of(expr.dtype)[1]
+    if most is None:
+        return None
+    found: int | None = None
     match expr:
         case IntImm(value):
-            return value >= 0
+            found = value if value >= 0 else None
         case Var():
-            return expr in naturals
-        case Binary("+" | "*" | "//" | "%" | "min", a, b):
-            return is_natural(a, naturals) and is_natural(b, naturals)
+            found = naturals.get(expr)
         case Binary("max", a, b):
-            return is_natural(a, naturals) or is_natural(b, naturals)
-        case Call("index_within"):
-            return True
+            ends = largest(a, naturals), largest(b, naturals)
+            known = [end for end in ends if end is not None]
+            found = max(known) if len(known) == 2 else most if known else None
+        case Binary("+" | "*" | "//" | "%" | "min" as op, a, b):
+            first, second = largest(a, naturals), largest(b, naturals)
+            if first is not None and second is not None:
+                found = _ENDS[op](first, second)
+        case Call("index_within", (_, extent, *_)):
+            within = largest(extent, naturals)
+            found = most if within is None else within
         case Cast("int64", value):
-            return is_natural(value, naturals)
-    return False
+            found = largest(value, naturals)
+    return found if found is not None and found <= most else None
+
+
+def largest_of_loop(loop: For, naturals: Mapping[Var, int]) -> int:
+    """Return a number that the variable of a loop does not exceed."""
+    extent = largest(loop.extent, naturals)
+    most = range_of(loop.var.dtype)[1]
+    assert most is not None
+    return most if extent is None else max(min(extent, most) - 1, 0)
 
 
 def is_divisor(expr: PrimExpr) -> bool:

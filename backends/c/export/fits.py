@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from relay2relax.backends.c.codegen.expression import operand, whole
 from relay2relax.backends.c.codegen.magnitude import magnitude
 from relay2relax.tir.arith.evaluate import no_extent
 from relay2relax.tir.arith.simplify import EXTENTS, limits, simplify
@@ -47,7 +48,7 @@ def c_text(expr: PrimExpr, names: Mapping[Var, str]) -> str:
     """Return a condition over extents, or an extent, as C; nothing is divided by zero."""
     match expr:
         case IntImm(value):
-            return str(value)
+            return operand(whole(value))
         case Var():
             return names[expr]
         case Cast(_, value):

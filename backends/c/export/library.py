@@ -10,7 +10,7 @@ from typing import Union
 
 import numpy as np
 
-from relay2relax.backends.c.codegen.plan import ALIGNMENT
+from relay2relax.backends.c.codegen.plan import ALIGNMENT, check_bytes
 from relay2relax.backends.c.codegen.program import Entry
 from relay2relax.backends.c.dtypes import C_TYPES
 from relay2relax.core.dtype import Array
@@ -226,10 +226,10 @@ def describe(
     weights: Weights,
     asked: Sequence[PrimExpr],
 ) -> Library:
-    """Return the library of ``block``, whose call is carried out by ``entry``; ``weights`` get what
-    it needs.
+    """Return the library of ``block``, whose call is carried out by ``entry``.
 
-    ``asked`` is what operators ask of extents.
+    ``weights`` get what it needs; ``asked`` is what operators ask of extents. Raises
+    UnsupportedError for a tensor that no machine has memory for.
     """
     supply = NameSupply()
     for reserved in _RESERVED:
@@ -253,9 +253,9 @@ def describe(
         raise UnsupportedError(f"{value!r} is not an operand of a tensor program", kind=running.EXPORT)
 
     outputs, copies, made = _results(block, entry, supply, place)
+    _check_memory((*inputs, *outputs), entry)
     buffers = [place(value) for value in block.args]
-    read_always: list[str] = []
-    sources: list[str] = []
+    read_always, sources = list[str](), list[str]()
     if entry is not None:
         count = entry.func.num_outputs
         if len(made) < count or any(var not in extents for var in entry.variables):
@@ -278,6 +278,14 @@ def describe(
         tuple(sources),
         conditions=_conditions(entry, asked, extents),
     )
+
+
+def _check_memory(tensors: Iterable[Tensor], entry: Entry | None) -> None:
+    for tensor in tensors:
+        check_bytes(tensor.original, tensor.shape, tensor.dtype)
+    for arena in () if entry is None else (entry.arena, entry.scratch, entry.prepared):
+        for buffer in arena.offsets:
+            check_bytes(buffer.name, buffer.shape, buffer.dtype)
 
 
 def _conditions(entry: Entry | None, asked: Sequence[PrimExpr], extents: Mapping[Var, str]) -> tuple[PrimExpr, ...]:

@@ -253,7 +253,7 @@ _CHOOSE = r"""      case 'i':
 _MAKEFILE = """# make: the library lib@.a and the command @. Sanitizers: make CFLAGS="-O1 -fsanitize=address,undefined"
 CC ?= cc
 CFLAGS ?= -O3
-WARNINGS ?= -Wall -Wextra -Werror
+WARNINGS ?= -Wall -Wextra -Wno-type-limits -Werror
 FLAGS = -std=c11 $(CFLAGS) $(WARNINGS) $flags
 OBJECTS = $objects
 $sets

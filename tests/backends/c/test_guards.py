@@ -5,6 +5,8 @@ looked at.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -130,6 +132,75 @@ def test_what_lies_outside_is_refused(func: PrimFunc, given: list[np.ndarray], s
             call(*given, result)
     with pytest.raises(ExecutionError):
         evaluate_prim_func(func, given, [result])
+
+
+# Positions that leave their dtype, as indices of eight elements.
+FAR_PLACES = (
+    "T.min(i * 1073741823 + i, 7)",
+    "T.max(i - 2147483647 - i * 5, 0)",
+    "T.min(i * 9223372036854775807, 7)",
+    "T.min(T.int64(7), T.Cast('int64', i) * T.int64(9223372036854775807))",
+    "(i * 1073741823 + 5) % (i + 1)",
+    "T.Cast('int64', i * 1073741823) % T.int64(7)",
+    "T.truncmod(T.abs(i * 1073741824), 7)",
+    "T.if_then_else(i * 1073741824 < 8, i * 1073741824 // 536870912 + 4, 0)",
+    "T.if_then_else(i * 1073741823 >= 0, i * 3, 0)",
+)
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("checked", [False, True])
+def test_positions_that_leave_their_dtype(checked: bool) -> None:
+    """C reads one of the elements, or refuses; around them are others."""
+    params = 'A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")'
+    funcs = [program(params, f"for i in range(8):\n    B[i] = A[{place}]") for place in FAR_PLACES]
+    named = [replace(func, name=f"place{number}") for number, func in enumerate(funcs)]
+    module = compile_prim_funcs(named, checked=checked)
+    around = np.full(24, np.nan, np.float32)
+    around[8:16] = range(8)
+    for func in named:
+        result = np.zeros(8, np.float32)
+        with suppress(ExecutionError):
+            module.call(func.name, around[8:16], result)
+            assert np.isin(result, around[8:16]).all(), func
+
+
+OPEN = """
+@I.ir_module
+class Module:
+    @T.prim_func
+    def kernel(A: T.Buffer((8,), "float32"), other: T.handle, B: T.Buffer((8,), "float32")):
+        n = T.int64()
+        C = T.match_buffer(other, (n,), "float32")
+        BODY
+
+    @R.function
+    def main(x: R.Tensor((8,), "float32"), y: R.Tensor(("n",), "float32")) -> R.Tensor((8,), "float32"):
+        gv = R.call_tir(Module.kernel, (x, y), out_sinfo=R.Tensor((8,), dtype="float32"))
+        return gv
+"""
+# Loops on several threads: of no rounds, because an extent is negative, and of as many as another.
+PARALLEL = {
+    "less than none": (
+        "for i in T.parallel(n - T.int64(8)):\n            for j in T.parallel(n - T.int64(8)):\n"
+        "                B[T.min(i, T.int64(7))] = A[T.min(j, T.int64(7))]",
+        [0] * 8,
+    ),
+    "a triangle": (
+        "for i in T.parallel(8):\n            for j in T.parallel(i + 1):\n                B[i] = B[i] + A[j]",
+        [0, 1, 3, 6, 10, 15, 21, 28],
+    ),
+}
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("name", PARALLEL)
+def test_rounds_of_parallel_loops(name: str) -> None:
+    body, expected = PARALLEL[name]
+    program = relax_ir.parse(OPEN.replace("BODY", body))
+    main = backends.VirtualMachine(backends.build(program, target="c"))["main"]
+    found = main(np.arange(8, dtype=np.float32), np.zeros(3, np.float32))
+    np.testing.assert_array_equal(found, np.array(expected, np.float32))
 
 
 @pytest.mark.compiler

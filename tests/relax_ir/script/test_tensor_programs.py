@@ -42,6 +42,15 @@ CASES: dict[str, tuple[str, str, list[np.ndarray], list[np.ndarray]]] = {
         [X],
         [X.T * np.float32(4)],
     ),
+    "numbers beyond int32": (
+        f"{A8}, {B8}",
+        """
+    for i in T.serial(0, 8):
+        B[i] = A[i] + T.Cast("float32", i * 4294967296 // 2147483648 + (i < 2147483648))
+""",
+        [ROW],
+        [ROW + np.arange(1, 16, 2, dtype=np.float32)],
+    ),
     "strings as extents": (
         "a: T.handle, b: T.handle",
         """
@@ -318,6 +327,7 @@ def test_what_callers_decide_of_a_buffer(param: str, declared: str) -> None:
     [
         ("C = T.match_buffer(A, (8,))\n    B[0] = C[0]", "stands in a block"),
         ("C = T.decl_buffer((8,), data=A)\n    B[0] = C[0]", "no buffer's memory"),
+        ("B[0] = A[18446744073709551616 - T.int64(1)]", "this number does not fit in int64"),
     ],
 )
 def test_what_has_no_form_is_said(body: str, message: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from relay2relax import relay_ir, translator
 from relay2relax.backends.c.export.export import export_c
+from relay2relax.core.errors import UnsupportedError
 
 pytestmark = [
     pytest.mark.compiler,
@@ -45,6 +46,12 @@ PROGRAMS: dict[str, tuple[str, list[tuple[int, ...]], list[tuple[int, ...]]]] = 
         [(3, 3), (5, 4)],
         [(0, 3), (1, 1), (3, LARGE)],
     ),
+    "padded window": (
+        "def @main(%a: Tensor[(1, 1, ?, ?), float32]) "
+        f"{{ nn.max_pool2d(%a, pool_size=[2, 2], padding=[{LARGE - 1}, {LARGE}, {LARGE + 5}, {LARGEST}]) }}",
+        [],
+        [(4, 4), (0, 0), (3, LARGE)],
+    ),
 }
 
 
@@ -63,6 +70,15 @@ def test_extents_are_looked_at(name: str, tmp_path: Path) -> None:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         said = "" if fits else "net: the extents do not fit\n"
         assert (done.returncode, done.stderr) == (int(not fits), said), extents
+
+
+def test_tensors_beyond_any_machine(tmp_path: Path) -> None:
+    text = f"def @main(%a: Tensor[(?, 4), float32]) {{ nn.pad(%a, 0f, pad_width=[[0, 0], [0, {LARGE}]]) }}"
+    module = relay_ir.infer_type(relay_ir.parse(f'#[version = "0.0.5"]\n{text}'))
+    with pytest.raises(
+        UnsupportedError, match=f"C has no memory for 'result': it has at least {(LARGE + 4) * 4} bytes"
+    ):
+        export_c(translator.lower_to_tir(module), tmp_path, "net")
 
 
 @pytest.mark.sweep(every=3)
