@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import cast
 
+from relay2relax.compat.finder import AbsentName
 from relay2relax.compat.vocabulary.teaching import Face, Lesson, face
 from relay2relax.core import passes as core
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.registry.table import relay_names
 from relay2relax.relay_ir import transform
 from relay2relax.relay_ir.inference.infer import infer_type
-from relay2relax.relay_ir.ir.expr import Expr, Function
+from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.text.parser import parse
 from relay2relax.relay_ir.transform import infrastructure
 from relay2relax.relay_ir.transform.layout.op_attrs import op_attr
+from relay2relax.relay_ir.transform.partition.merge_composite import Row
 
 Decorator = Callable[[Callable[..., object]], object]
 _call = core.Pass.__call__
@@ -27,7 +30,8 @@ _context_init = core.PassContext.__init__
 def run(self: core.Pass[object], mod: object) -> object:
     """Run a pass, and infer the types of what it changed, as TVM's passes over functions do."""
     result = _call(self, mod)
-    if isinstance(result, IRModule) and not result.types and not isinstance(self, core.Sequential):
+    over_modules = isinstance(self, (core.Sequential, core.ModulePass))
+    if isinstance(result, IRModule) and not result.types and not over_modules:
         try:
             return infer_type(result)
         except Relay2RelaxError:
@@ -58,9 +62,21 @@ def build_config(opt_level: int = 2, **options: object) -> core.PassContext:
     return core.PassContext(opt_level=opt_level, **options)  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True, slots=True)
+class LeveledSequential(core.Sequential[IRModule]):
+    """Passes one after the other, as a pass of a level of its own."""
+
+    level: int = 0
+
+    @property
+    def info(self) -> core.PassInfo:
+        """The name and level given."""
+        return core.PassInfo(self.name, self.level)
+
+
 def _sequential(passes: Sequence[core.Pass[IRModule]] = (), opt_level: int = 0, name: str = "sequential",
                 required: object = None, traceable: bool = False) -> core.Sequential[IRModule]:  # fmt: skip
-    return core.Sequential(tuple(passes or ()), name)
+    return LeveledSequential(tuple(passes or ()), name, opt_level)
 
 
 def _pass_info(opt_level: int, name: str, required: object = None, traceable: bool = False) -> core.PassInfo:
@@ -87,6 +103,8 @@ ModulePass: Face = face("ModulePass", core.Pass)
 
 def as_values(name: str) -> Callable[..., object]:
     """Return what makes the pass ``name`` of arguments as TVM's function takes them."""
+    if name in _OTHERS and name not in dir(transform):
+        return AbsentName(f"tvm.relay.transform.{name}", "the pass is not written")
     cls = getattr(transform, name)
     if not isinstance(cls, type):
         return cast("Callable[..., object]", cls)
@@ -140,6 +158,22 @@ class Registered(Mapping[str, Callable[..., bool]]):
         return sum(1 for _ in self)
 
 
+def MergeComposite(pattern_table: Sequence[Sequence[object]]) -> core.Pass[IRModule]:
+    """Return the pass; a check of a row is asked of the call alone."""
+    rows = [(name, pattern, *(_asked(check) for check in checks)) for name, pattern, *checks in pattern_table]
+    return transform.MergeComposite(cast("Sequence[Row]", rows))
+
+
+def _asked(check: object) -> Callable[..., bool]:
+    return lambda call, types: bool(cast("Callable[..., object]", check)(call))
+
+
+# Passes of TVM that may not be here.
+_OTHERS = (
+    "to_cps", "un_cps", "ToCPS", "LazyGradientInit", "PartialEvaluate", "Defunctionalization", "ManifestLifetimes",
+)  # fmt: skip
+
+
 def AnnotateSpans() -> core.Pass[IRModule]:
     """Return a pass that prints the module and reads it anew, so that its nodes have places."""
     return core.ModulePass(lambda mod, context: parse(mod.astext()), "AnnotateSpans", 0)
@@ -171,7 +205,7 @@ def gradient(expr: object, mod: IRModule | None = None, mode: str = "higher_orde
 
     Raises UnsupportedError for ``higher_order`` gradients of what ``first_order`` cannot do.
     """
-    function = cast(Expr, mod["main"] if mod is not None and not isinstance(expr, Function) else expr)
+    function = cast(Expr, mod[expr] if mod is not None and isinstance(expr, GlobalVar) else expr)
     return _of_expression(transform.FirstOrderGradient(), function, mod)
 
 
@@ -179,7 +213,7 @@ def print_ir(header: str = "", show_meta_data: bool = False) -> object:
     """Return a pass that prints the module."""
 
     def show(mod: IRModule, context: object) -> IRModule:
-        print(f"{header}\n{mod.astext(show_meta_data=show_meta_data)}" if header else mod)
+        print(f"PrintIR({header}):\n{mod.astext(show_meta_data=show_meta_data)}", file=sys.stderr)
         return mod
 
     return core.ModulePass(show, "PrintIR", 0)
@@ -190,9 +224,97 @@ def partial_of(name: str, **given: object) -> Callable[..., object]:
     return partial(as_values(name), **given)
 
 
+def override_instruments(self: core.PassContext, instruments: Sequence[core.PassInstrument]) -> None:
+    """Let others look on from here on."""
+    leave(self)
+    object.__setattr__(self, "instruments", tuple(instruments or ()))
+    enter(self)
+
+
+def enter(context: core.PassContext) -> None:
+    """Tell the instruments that their context is entered; where one fails, none looks on."""
+    entered: list[core.PassInstrument] = []
+    try:
+        for one in context.instruments:
+            one.enter_pass_ctx()
+            entered.append(one)
+    except BaseException:
+        object.__setattr__(context, "instruments", ())
+        for one in entered:
+            one.exit_pass_ctx()
+        raise
+
+
+def leave(context: core.PassContext) -> None:
+    """Tell the instruments that their context is left; where one fails, none looks on."""
+    try:
+        for one in context.instruments:
+            one.exit_pass_ctx()
+    except BaseException:
+        object.__setattr__(context, "instruments", ())
+        raise
+
+
+def __enter__(self: core.PassContext) -> core.PassContext:
+    core._contexts.set((*core._contexts.get(), self))
+    try:
+        enter(self)
+    except BaseException:
+        core._contexts.set(core._contexts.get()[:-1])
+        raise
+    return self
+
+
+def __exit__(self: core.PassContext, *problem: object) -> None:
+    core._contexts.set(core._contexts.get()[:-1])
+    leave(self)
+
+
+def _current() -> core.PassContext:
+    """Return the innermost context, outside of any always the same one."""
+    stack = core._contexts.get()
+    if stack:
+        return stack[-1]
+    if not _default:
+        _default.append(core.PassContext())
+    return _default[0]
+
+
+_default: list[core.PassContext] = []
+# Options of TVM's passes over Relay; those that nothing here has are accepted.
+_OPTIONS = (
+    "relay.backend.use_auto_scheduler",
+    "relay.backend.use_meta_schedule",
+    "relay.backend.disable_compile_engine_cache",
+    "relay.backend.tir_converter",
+    "relay.FuseOps.max_depth",
+    "relay.FuseOps.link_params",
+    "relay.remove_standalone_reshapes.enable",
+    "relay.ToMixedPrecision.keep_orig_output_dtype",
+    "relay.collage.tvm_max_depth",
+    "relay.frontend.fill_span",
+    "relay.fallback_device_type",
+    "tir.disable_vectorize",
+    "tir.add_lower_pass",
+    "tir.enable_equiv_terms_in_cse_tir",
+)
+
+
+def _list_configs() -> dict[str, dict[str, str]]:
+    return {name: {"type": "IntImm"} for name in (*core.CONFIGS, *_OPTIONS)}
+
+
 def lessons() -> Iterator[Lesson]:
     """Yield what passes and contexts are taught."""
     yield Lesson(core.Pass, "__call__", run)
     yield Lesson(core.PassContext, "__init__", pass_context)
-    yield Lesson(core.PassContext, "list_configs", staticmethod(lambda: dict.fromkeys(core.CONFIGS)))
+    yield Lesson(core.PassContext, "__enter__", __enter__)
+    yield Lesson(core.PassContext, "__exit__", __exit__)
+    yield Lesson(core.PassContext, "current", staticmethod(_current))
+    yield Lesson(core.PassContext, "override_instruments", override_instruments)
+    yield Lesson(
+        core.PassContext,
+        "list_configs",
+        staticmethod(_list_configs),
+    )
     yield Lesson(core.PassInfo, "required_passes", property(lambda self: ()))

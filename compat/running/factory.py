@@ -15,9 +15,9 @@ from relay2relax.compat.running.graph_executor import GraphModule, Module
 from relay2relax.compat.running.ndarray import NDArray
 from relay2relax.compat.running.targets import backend_of
 from relay2relax.core.dtype import Array
-from relay2relax.core.passes import PassContext
 from relay2relax.core.passes import PassContext as build_config
 from relay2relax.relay_ir.inference.infer import typed_module
+from relay2relax.relay_ir.io.params import bind_params
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, GlobalVar, Op, Tuple, TupleGetItem, Var
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes
@@ -84,12 +84,12 @@ class GraphExecutorFactoryModule:
 
     def get_graph_json(self) -> str:
         """Return the calls of the program as a graph, in the form of TVM's graph executor."""
-        return graph_json(self.mod)
+        return graph_json(optimize(self.mod, self.target)[0])
 
     @property
     def graph_json(self) -> str:
         """The graph, as a text."""
-        return graph_json(self.mod)
+        return self.get_graph_json()
 
     def export_library(self, file_name: object, fcompile: object = None, **others: object) -> None:
         """Write the library into one file, which ``tvm.runtime.load_module`` reads."""
@@ -146,9 +146,15 @@ def optimize(
     from relay2relax.relay_ir import transform
 
     backend_of(target)
-    passes: Sequence[Any] = (transform.SimplifyInference(), transform.FoldConstant(), transform.FuseOps())
-    with PassContext(opt_level=PassContext.current().opt_level):
-        return transform.Sequential(passes)(typed_module(mod)), dict(params or {})
+    passes: Sequence[Any] = (
+        transform.RemoveUnusedFunctions(), transform.SimplifyInference(), transform.EliminateCommonSubexpr(),
+        transform.CombineParallelConv2D(), transform.CombineParallelDense(), transform.CombineParallelBatchMatmul(),
+        transform.FoldConstant(), transform.FoldScaleAxis(), transform.CanonicalizeCast(), transform.CanonicalizeOps(),
+        transform.FlattenAtrousConv(), transform.AlterOpLayout(), transform.FastMath(), transform.FoldConstant(),
+        transform.FuseOps(),
+    )  # fmt: skip
+    given = bind_params(mod, params) if params else mod  # type: ignore[arg-type]
+    return transform.Sequential(passes)(typed_module(given)), dict(params or {})
 
 
 # --- the graph -----------------------------------------------------------------------------------
@@ -162,8 +168,11 @@ def graph_json(mod: IRModule) -> str:
     arguments: list[int] = []
     shapes: list[TensorType] = []
     rows = [0]
+    inside = {
+        inner for node in nodes(main.body) if isinstance(node, Function) for inner in (*node.params, *nodes(node))
+    }
     for node in (*main.params, *nodes(main.body)):
-        if node in places or isinstance(node, (Op, GlobalVar)):
+        if node in places or node in inside or isinstance(node, (Op, GlobalVar)):
             continue
         if isinstance(node, Tuple):
             places[node] = [one for part in node.fields for one in places[part]]
@@ -200,7 +209,9 @@ def graph_json(mod: IRModule) -> str:
 
 
 def _called(call: Call, number: int, inputs: list[list[int]], outputs: int) -> dict[str, object]:
-    name = call.op.name.replace(".", "_") if isinstance(call.op, Op) else "function"
+    callee = call.op.body if isinstance(call.op, Function) else call
+    names = [one.op.name for one in nodes(callee) if isinstance(one, Call) and isinstance(one.op, Op)]
+    name = "_".join(names).replace(".", "_")
     words = {"func_name": f"tvmgen_default_fused_{name}", "num_inputs": str(len(inputs)), "num_outputs": str(outputs),
              "flatten_data": "0"}  # fmt: skip
     return {"op": "tvm_op", "name": f"{words['func_name']}_{number}", "attrs": words, "inputs": inputs}

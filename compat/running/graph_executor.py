@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from relay2relax.backends.runtime.arguments import convert
-from relay2relax.compat.running.library import Library, read_library
+from relay2relax.compat.running.library import Library
 from relay2relax.compat.running.ndarray import NDArray, empty
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
@@ -199,12 +199,3 @@ class Module(Library):
         if name != "default":
             raise AttributeError(f"Module has no function {name!r}")
         return lambda *devices: GraphModule(self)
-
-
-def load_module(path: object, fmt: str = "") -> Module:
-    """Return the library in a file that ``export_library`` wrote; its kernels are compiled again.
-
-    Raises FileError where there is no such file, ParseError for another file.
-    """
-    read = read_library(path)
-    return Module(read.executable, read.inputs, read.outputs, read.params)

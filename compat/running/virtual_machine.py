@@ -37,6 +37,8 @@ class Executable:
     @staticmethod
     def load_exec(bytecode: bytes | bytearray, lib: object = None) -> Executable:
         """Return the executable that :meth:`save` gave as bytes."""
+        if isinstance(lib, Executable):
+            return lib
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "code"
             path.write_bytes(bytes(bytecode))

@@ -17,7 +17,7 @@ REGISTERING = Names(
 QUANTIZING = Names(_TRANSFORM, "register_fake_quantization_to_integer register_optional_fake_quantization_to_integer")
 _PASSES = Names(
     "compat.relay.passes",
-    "AnnotateSpans AnnotateTarget EliminateCommonSubexpr FoldConstantExpr ToANormalFormExpr "
+    "AnnotateSpans AnnotateTarget MergeComposite EliminateCommonSubexpr FoldConstantExpr ToANormalFormExpr "
     "InferTypeLocal gradient function_pass module_pass build_config "
     "Sequential PassInfo",
 )
@@ -136,6 +136,9 @@ MODULES = (
             Absent("to_python run_as_python", "programs are run by the executors, not written as Python"),
         ),
     ),
+    Module("tvm.relay.backend.runtime", (Names("compat.running.factory", "Runtime"),)),
+    Module("tvm.relay.backend.executor", (Names("compat.running.factory", "Executor"),)),
+    Module("tvm.relay.qnn.transform", (Names(_TRANSFORM, "Legalize=QnnLegalize CanonicalizeOps=QnnCanonicalize"),)),
     Module("tvm.relay.testing.temp_op_attr", (Names(_TRANSFORM, "TempOpAttr"),)),
     Module("tvm.relay.testing.init", (Names(_TESTING, "create_workload"),)),
     *(Module(f"tvm.relay.testing.{one}", (), f"compat.testing.networks:{one}") for one in _NETWORKS),

@@ -16,6 +16,7 @@ from relay2relax.core.dtype import Array
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.ir import expr as ir
+from relay2relax.relay_ir.ir.device import VirtualDevice
 from relay2relax.relay_ir.ir.module import TypeData
 from relay2relax.relay_ir.ir.types import Type
 
@@ -117,6 +118,7 @@ def lessons() -> Iterator[Lesson]:
     yield Lesson(ir.Function, "without_attr", without_attr)
     for cls in (ir.Var, ir.GlobalVar, ir.Constructor):
         yield from renamed(cls, name_hint="name")
+    yield from renamed(VirtualDevice, device_type_int="device_type", virtual_device_id="device_id")
     yield Lesson(ir.Var, "vid", property(lambda self: self))
     yield from renamed(ir.If, cond="condition")
     yield Lesson(AdtValue, "tag", property(lambda self: tag_of(self.constructor)))

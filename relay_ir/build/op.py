@@ -61,7 +61,8 @@ def _by_name(record: OpDef, args: Sequence[object], given: Mapping[str, object])
         known = f"{len(names)}: {', '.join(names)}" if len(names) > 1 else f"one: {names[0]}" if names else "none"
         raise BuildError(f"{record.name} is given {len(args)} arguments; it takes {known}")
     values: dict[str, Any] = dict(zip(names, args, strict=False))
-    for name, value in given.items():
+    for given_name, value in given.items():
+        name = op_forms.our_name(given_name, names)
         if name in values:
             raise BuildError(f"{record.name}: the argument {name!r} is given twice")
         values[name] = value

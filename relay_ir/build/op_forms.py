@@ -12,7 +12,7 @@ Facts: the modules under ``tvm.relay.op`` and ``tvm.relay.qnn.op`` of TVM 0.18.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from relay2relax.ops.registry.attributes import attr_fields
@@ -35,6 +35,9 @@ _ORDER = {
     "argmin": "data axis keepdims exclude select_last_index",
     "arange": "start stop step dtype",
     "gather": "data axis indices",
+    "nn.avg_pool2d_grad": "out_grad data pool_size strides padding layout out_layout ceil_mode count_include_pad",
+    "nn.max_pool2d_grad": "out_grad data pool_size strides padding layout out_layout ceil_mode",
+    "nn.contrib_dense_pack": "data weight weight_layout units out_dtype",
     "nn.avg_pool1d": _POOL,
     "nn.avg_pool2d": _POOL,
     "nn.avg_pool3d": _POOL,
@@ -58,6 +61,13 @@ _ORDER = {
         "output_padding out_dtype"
     ),
     "qnn.dense": f"{_QNN_PRODUCT} units out_dtype",
+    "qnn.contrib_dense_pack": f"{_QNN_PRODUCT} weight_layout units out_dtype",
+    "qnn.avg_pool2d": (
+        "data input_scale input_zero_point output_scale output_zero_point pool_size strides padding dilation ceil_mode "
+        "count_include_pad layout out_layout"
+    ),
+    "qnn.simulated_quantize": "data output_scale output_zero_point axis out_dtype",
+    "qnn.simulated_dequantize": "data input_scale input_zero_point axis in_dtype",
     "qnn.leaky_relu": "data alpha input_scale input_zero_point output_scale output_zero_point",
     "qnn.dequantize": "data input_scale input_zero_point axis out_dtype",
     "qnn.quantize": "data output_scale output_zero_point axis out_dtype",
@@ -114,6 +124,20 @@ _DEFAULTS: dict[str, Arguments] = {
     "vision.non_max_suppression": {"max_output_size": -1, "iou_threshold": 0.5},
     **{name: {"roi": None, "rounding_method": ""} for name in ("image.resize1d", "image.resize2d", "image.resize3d")},
 }
+
+
+# What TVM's functions call a parameter, and the record calls otherwise.
+_CALLED = {
+    "a": "data", "data": "x", "dtype": "out_dtype", "indices": "data", "is_sorted": "sorted", "kernel": "weight",
+    "kernel_layout": "weight_layout", "kernel_scale": "weight_scale", "kernel_zero_point": "weight_zero_point",
+    "predictions": "x", "shape": "out_shape", "targets": "y", "x": "data",
+}  # fmt: skip
+
+
+def our_name(name: str, names: Sequence[str]) -> str:
+    """Return which of ``names`` TVM's function calls ``name``; itself where it is one of them."""
+    other = _CALLED.get(name, name)
+    return other if other in names and name not in names else name
 
 
 def parameters(record: OpDef) -> tuple[str, ...]:
