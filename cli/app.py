@@ -476,6 +476,14 @@ def passes(
             help="Names of passes with commas between them, and options as in FuseOps(fuse_opt_level=2).",
         ),
     ] = None,
+    suggest: Annotated[
+        Optional[Path],
+        typer.Option(
+            "--suggest",
+            metavar="SCRIPT",
+            help="Show what stands today for the passes of a Python script, which is not executed.",
+        ),
+    ] = None,
     params: Params = None,
     dims: DimsOption = None,
     diff: Annotated[bool, typer.Option("--diff", help="Show how the text changes.")] = False,
@@ -487,6 +495,9 @@ def passes(
     """
     from relay2relax.cli.commands import passes as command
 
+    if suggest is not None:
+        command.run_suggest(suggest, as_json)
+        return
     command.run(model, apply, params, dims or [], diff, as_json)
 
 

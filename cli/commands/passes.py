@@ -18,6 +18,34 @@ from relay2relax.relay_ir import pipeline
 _COLOURS = {"+": "green", "-": "red", "@": "dim"}
 
 
+def run_suggest(script: Path, as_json: bool) -> None:
+    """Print what stands today for the passes of a script, which is read and not executed."""
+    found = pipeline.suggest(files.read_content(script).decode("utf-8", "replace"), script.name)
+    passes = [
+        {"name": one.name, "line": one.line, "today": one.today and one.today.way.value, "note": _note(one)}
+        for one in found.passes
+    ]
+    outcome.deliver({"passes": passes, "relay": found.relay, "relax": found.relax, "notes": list(found.notes)})
+    if as_json:
+        return
+    rows = [(str(one.line), visible(one.name), _way(one), _note(one)) for one in found.passes]
+    print(screen.table(("line", "pass", "today", "note"), rows, numbers=range(1)))
+    for note in found.notes:
+        print(visible(note))
+    if found.relay:
+        print(f"\nbefore converting:\n{visible(found.relay)}")
+    if found.relax:
+        print(f"\nbehind it, in TVM 0.25 to 0.27:\n{found.relax}")
+
+
+def _way(one: pipeline.FoundPass) -> str:
+    return "?" if one.today is None else one.today.way.value
+
+
+def _note(one: pipeline.FoundPass) -> str:
+    return "not known here" if one.today is None else one.today.note
+
+
 def run(
     model: Path | None, chosen: str | None, params: Path | None, dims: list[str], diff: bool, as_json: bool
 ) -> None:

@@ -47,6 +47,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "passes": (
         "relay2relax passes",
         "relay2relax passes net.relay --apply FoldConstant,ToANormalForm --diff",
+        "relay2relax passes --suggest compile.py",
     ),
     "extract": (
         "relay2relax extract net.relay --params net.params",
