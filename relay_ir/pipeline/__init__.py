@@ -4,12 +4,25 @@
     print("\\n".join(steps[0].diff()))
 
 ``text.py`` reads pipelines; ``steps.py`` runs them. ``today.py`` says what stands for each pass
-today, ``suggest.py`` what for a script.
+today, ``suggest.py`` what for a script; ``build_passes.py`` has the passes of ``relay.build``.
 """
 
+from relay2relax.relay_ir.pipeline.build_passes import passes_of_build
 from relay2relax.relay_ir.pipeline.steps import Step, apply
 from relay2relax.relay_ir.pipeline.suggest import FoundPass, Suggestion, suggest
 from relay2relax.relay_ir.pipeline.text import passes_by_name, read
 from relay2relax.relay_ir.pipeline.today import TODAY, Today, Way
 
-__all__ = ["TODAY", "FoundPass", "Step", "Suggestion", "Today", "Way", "apply", "passes_by_name", "read", "suggest"]
+__all__ = [
+    "TODAY",
+    "FoundPass",
+    "Step",
+    "Suggestion",
+    "Today",
+    "Way",
+    "apply",
+    "passes_by_name",
+    "passes_of_build",
+    "read",
+    "suggest",
+]

@@ -98,9 +98,7 @@ TODAY: Mapping[str, Today] = {
     "ManifestLifetimes": _relax(*_MEMORY, "KillAfterLastUse()", note="part of every default pipeline"),
     "RewriteDataflowReshape": _relax("LegalizeOps()", "RewriteDataflowReshape()", note="reshapes without a copy"),
     # Before converting.
-    "SimplifyExpr": _before(
-        "SimplifyExpr", "Relax has rules for reshapes alone", "RemoveRedundantReshape()"
-    ),
+    "SimplifyExpr": _before("SimplifyExpr", "Relax has rules for reshapes alone", "RemoveRedundantReshape()"),
     "SimplifyExprPostAlterOp": _before("SimplifyExprPostAlterOp", "behind AlterOpLayout"),
     "FoldExplicitPadding": _before("FoldExplicitPadding", "Relax has no such pass"),
     "FoldScaleAxis": _before("FoldScaleAxis", "Relax folds batch normalisation alone", "FoldBatchnormToConv2D()"),
