@@ -26,7 +26,7 @@ def check(mod: IRModule, given: Sequence[Any], case: Any, name: str) -> None:
     found = flatten(create_executor("debug", mod).evaluate()(*given))
     for value, expected in zip(found, case.expected(), strict=True):
         scale = max(1.0, float(np.abs(expected).max(initial=0)))
-        np.testing.assert_allclose(value, expected, rtol=5e-4, atol=5e-5 * scale, err_msg=name)
+        assert np.allclose(value, expected, rtol=5e-4, atol=5e-5 * scale), name
 
 
 @pytest.mark.golden
