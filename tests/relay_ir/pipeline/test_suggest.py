@@ -39,7 +39,7 @@ seq = tvm.transform.Sequential([
     relay.transform.SplitArgs(max_function_args=16),
     relay.transform.FoldConstant(),
     relay.transform.FoldConstant(),
-    relay.transform.RemoveStandaloneReshapes(),
+    relay.transform.RelayToTIRTargetHook(),
     relay.transform.FoldExplicitPadding(),
 ])
 relay.quantize.quantize(mod)
@@ -49,7 +49,7 @@ with tvm.transform.PassContext(opt_level=3, config={"relay.FuseOps.max_depth": 5
     assert found.relay == "SplitArgs(max_function_args=16), FoldExplicitPadding"
     assert len(pipeline.read(found.relay)) == 2
     assert found.relax == "tvm.transform.Sequential([\n    relax.transform.FoldConstant(),\n])"
-    assert [one.name for one in found.passes if one.today is None] == ["RemoveStandaloneReshapes"]
+    assert [one.name for one in found.passes if one.today is None] == ["RelayToTIRTargetHook"]
     assert [note.partition(":")[0] for note in found.notes] == ["line 11", "line 12", "line 13"]
 
 
