@@ -280,6 +280,10 @@ def compare(
         Optional[float], typer.Option("--rtol", min=0, help="Allow this share of what is expected, instead of ours.")
     ] = None,
     atol: Annotated[Optional[float], typer.Option("--atol", min=0, help="Allow this much as well.")] = None,
+    report: Annotated[
+        Optional[Path], typer.Option("--report", metavar="PAGE", help="Write a page with figures of every output.")
+    ] = None,
+    force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Run MODEL as Relay and as both translations, or as SCRIPT.
@@ -294,7 +298,7 @@ def compare(
     tolerance = command.tolerance(rtol, atol)
     chosen = tuple(one.value for one in backend or ())
     how = command.How(chosen, seed, tuple(dims or ()), allow_missing, per_node, tolerance)
-    command.run(model, script, of, params, inputs, expected, how, as_json)
+    command.run(model, script, of, params, inputs, expected, how, as_json, command.Page(report, force))
 
 
 @app.command(cls=Command)
@@ -335,6 +339,14 @@ def run(
             "--profile", help="Show time and rates of every kernel (--backend c with --via graph or tir, or a script)."
         ),
     ] = False,
+    chart: Annotated[
+        Optional[Path],
+        typer.Option(
+            "--profile-out",
+            metavar="FILE",
+            help="Write the profile: a flame chart, .html, or Chrome's trace, .json.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run MODEL, as Relay or translated, and print or save its outputs.
@@ -344,7 +356,7 @@ def run(
     from relay2relax.cli.commands import run as command
 
     how = command.How(command.chosen_via(model, via.value if via else None, backend.value), backend.value,
-                      library and library.value, profile)  # fmt: skip
+                      library and library.value, profile or chart is not None, chart)  # fmt: skip
     command.run(model, params, inputs, how, seed, dims or [], out, allow_missing, require_params, force, as_json)
 
 

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from relay2relax import viewer
 from relay2relax.cli import screen
+from relay2relax.core.output import marked
 
 if TYPE_CHECKING:
     from relay2relax.backends.c.loaded_module import CompiledModule, KernelTime
@@ -54,6 +56,13 @@ class Profile:
             sum(one.operations for one in kernels) / seconds / 1e9,
             sum(one.bytes for one in kernels) / seconds / 1e9,
         )
+
+    def chart(self, suffix: str, title: str) -> bytes:
+        """Return a page with a flame chart, ``.html``, or Chrome's trace, ``.json``."""
+        if suffix == ".json":
+            trace = viewer.chrome_trace(self.kernels, self.runs).encode()
+            return marked(trace.rstrip(b"}\n ") + b',\n "otherData": {"written_by": "', b'"}\n}\n')
+        return marked(viewer.flame_page(self.kernels, self.runs, title) + b"<!-- ", b" -->\n")
 
     def to_json(self) -> dict[str, object]:
         """Return the profile as plain values."""

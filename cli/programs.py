@@ -28,7 +28,7 @@ class Program:
     def graph(self) -> tuple[graph.MSCGraph, dict[str, Array]]:
         """Return the graph of the program, and its weights."""
         if isinstance(self.module, relax_ir.IRModule):
-            return graph.from_relax(self.module, self.params, _entry(self.module))
+            return graph.from_relax(self.module, self.params, entry(self.module))
         return graph.from_relay(self.module, self.params, dims=self.dims)
 
 
@@ -49,7 +49,7 @@ def read(model: Path, params: Path | None, dims: Dims) -> Program:
     return Program(script, given, None)
 
 
-def _entry(mod: relax_ir.IRModule) -> str:
+def entry(mod: relax_ir.IRModule) -> str:
     """Return the name of the function to show: the only one that others may call, or else
     ``main``.
     """

@@ -17,16 +17,18 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "core")):
 
 __version__ = "0.1.0"
 
-_subpackages = ["backends", "core", "graph", "migrate", "ops", "relax_ir", "relay_ir", "script", "tir", "translator"]
+_subpackages = ["backends", "core", "graph", "migrate", "ops", "relax_ir", "relay_ir", "script", "tir", "translator",
+    "viewer",
+]  # fmt: skip
 __getattr__, __dir__, _all = lazy_loader.attach(
     __name__, submodules=_subpackages, submod_attrs={"core.limits": ["Limits"]}
 )
 
 if TYPE_CHECKING:
-    from relay2relax import backends, core, graph, migrate, ops, relax_ir, relay_ir, script, tir, translator
+    from relay2relax import backends, core, graph, migrate, ops, relax_ir, relay_ir, script, tir, translator, viewer
     from relay2relax.core.limits import Limits
 
 __all__ = [
     "Limits", "__version__", "backends", "core", "graph", "migrate", "ops", "relax_ir", "relay_ir", "script", "tir",
-    "translator",
+    "translator", "viewer",
 ]  # fmt: skip

@@ -28,7 +28,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
             "translation",
             "via_graph",
         ],
-        "report": ["LeftOut", "Report", "joined"],
+        "report": ["LeftOut", "Report", "joined", "outputs_shown"],
         "standalone": ["script_arguments", "values_for_script"],
         "subgraphs": ["RecordedPart", "record_parts"],
         "tracing.document": ["map_from_json", "map_to_json"],
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         translation,
         via_graph,
     )
-    from relay2relax.translator.report import LeftOut, Report, joined
+    from relay2relax.translator.report import LeftOut, Report, joined, outputs_shown
     from relay2relax.translator.standalone import script_arguments, values_for_script
     from relay2relax.translator.subgraphs import RecordedPart, record_parts
     from relay2relax.translator.tracing.document import map_from_json, map_to_json
@@ -113,6 +113,7 @@ __all__ = [
     "make_arguments",
     "map_from_json",
     "map_to_json",
+    "outputs_shown",
     "partitions",
     "quantised_tolerance",
     "record_parts",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
+from typing import Optional
 
 import numpy as np
 
@@ -12,6 +15,21 @@ from relay2relax.core.errors import ErrorKind, ExitCode
 from relay2relax.core.tolerance import Difference, Tolerance, difference
 from relay2relax.translator.arguments import Drawn, flatten
 from relay2relax.translator.expected import Recorded
+
+# Who looks on while outputs are compared: takes program, backend, number of the output, the array
+# that there is and the one that was expected.
+OutputObserver = Callable[[str, str, int, Array, Array], None]
+_LOOKING_ON: ContextVar[Optional[OutputObserver]] = ContextVar("looking on", default=None)
+
+
+@contextmanager
+def outputs_shown(to: OutputObserver) -> Iterator[None]:
+    """Show every output that is compared while the block runs."""
+    token = _LOOKING_ON.set(to)
+    try:
+        yield
+    finally:
+        _LOOKING_ON.reset(token)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +150,10 @@ class Sheet:
         if len(actual) != len(self.expected):
             self.add_failure(program, backend, f"{len(actual)} outputs, expected {len(self.expected)}")
             return
+        look = _LOOKING_ON.get()
         for index, (one, other) in enumerate(zip(actual, self.expected, strict=True)):
+            if look is not None:
+                look(program, backend, index, one, other)
             found = difference(one, other, self.length, self.tolerance)
             self.rows.append(Row(program, backend, index, found))
 

@@ -13,7 +13,9 @@ __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "document": ["page_of"],
+        "flame": ["chrome_trace", "flame_page"],
         "model": ["Finding", "Overlay", "Subject", "Text"],
+        "report": ["Figures", "report_page"],
         "subject": ["graph_subject", "relax_subject", "relay_subject"],
         "values": ["add_errors", "add_times", "add_values"],
     },
@@ -21,11 +23,14 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 
 if TYPE_CHECKING:
     from relay2relax.viewer.document import page_of
+    from relay2relax.viewer.flame import chrome_trace, flame_page
     from relay2relax.viewer.model import Finding, Overlay, Subject, Text
+    from relay2relax.viewer.report import Figures, report_page
     from relay2relax.viewer.subject import graph_subject, relax_subject, relay_subject
     from relay2relax.viewer.values import add_errors, add_times, add_values
 
 __all__ = [
+    "Figures",
     "Finding",
     "Overlay",
     "Subject",
@@ -33,8 +38,11 @@ __all__ = [
     "add_errors",
     "add_times",
     "add_values",
+    "chrome_trace",
+    "flame_page",
     "graph_subject",
     "page_of",
     "relax_subject",
     "relay_subject",
+    "report_page",
 ]

@@ -12,7 +12,7 @@ from relay2relax.viewer.drawing import Box
 from relay2relax.viewer.grouping import Grouping
 from relay2relax.viewer.layering import Layers
 from relay2relax.viewer.model import Subject, Text
-from relay2relax.viewer.page import GRAPH_SCRIPTS, assembled, packed
+from relay2relax.viewer.page import GRAPH_SCRIPTS, assembled, file_text, packed
 from relay2relax.viewer.values import histogram
 
 # A page has at most this many bytes, and more for each node.
@@ -37,7 +37,7 @@ def page_of(subjects: Sequence[Subject], title: str = "", notes: Sequence[str] =
     left -= len(packed(texts))
     weights = [_weights(subject, left // len(subjects)) for subject in subjects]
     data = {"graph": graph, "details": details, "texts": texts, "weights": weights}
-    return assembled(name, "graph.html", GRAPH_SCRIPTS, ("common.css", "graph.css"), data)
+    return assembled(name, file_text("graph.html"), GRAPH_SCRIPTS, ("common.css", "graph.css"), data)
 
 
 def _side(subject: Subject) -> dict[str, Any]:

@@ -27,18 +27,20 @@ _EXPORT = re.compile(r"^export (?=const |function |class |async )", re.MULTILINE
 
 
 def assembled(title: str, body: str, scripts: Sequence[str], styles: Sequence[str], data: Mapping[str, Any]) -> bytes:
-    """Return a page: the file ``body`` of ``page/`` with scripts and styles from there, and the
-    values of ``data`` as sections that the script reads by their names.
+    """Return a page: the ``body``, with scripts and styles of ``page/``, and the values of ``data``
+    as sections that the script reads by their names.
     """
     script = "\n".join(_module(one) for one in scripts)
-    style = "\n".join(_file(one) for one in styles)
+    style = "\n".join(file_text(one) for one in styles)
+    allowed = _hash(script) if script else "'none'"
     policy = (
-        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data: blob:; "
+        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
     sections = "\n".join(
         f'<script type="text/plain" id="data-{name}">{packed(value)}</script>' for name, value in data.items()
     )
+    run = f'<script type="module">{script}</script>\n' if script else ""
     return (
         "<!doctype html>\n"
         '<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -47,7 +49,7 @@ def assembled(title: str, body: str, scripts: Sequence[str], styles: Sequence[st
         '<meta name="referrer" content="no-referrer">\n'
         '<meta name="color-scheme" content="light dark">\n'
         f"<title>{html.escape(title)}</title>\n<style>{style}</style>\n</head>\n"
-        f'<body>\n{_file(body)}\n{sections}\n<script type="module">{script}</script>\n</body>\n</html>\n'
+        f"<body>\n{body}\n{sections}\n{run}</body>\n</html>\n"
     ).encode()
 
 
@@ -61,10 +63,11 @@ def _module(name: str) -> str:
     """Return a module of the script as part of one that has them all: without imports and
     exports.
     """
-    return _EXPORT.sub("", _IMPORT.sub("", _file(name)))
+    return _EXPORT.sub("", _IMPORT.sub("", file_text(name)))
 
 
-def _file(name: str) -> str:
+def file_text(name: str) -> str:
+    """Return a file of ``page/``."""
     return resources.files("relay2relax.viewer").joinpath("page").joinpath(name).read_text(encoding="utf-8")
 
 

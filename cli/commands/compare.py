@@ -11,12 +11,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from relay2relax import relay_ir, translator
+from relay2relax import relay_ir, translator, viewer
 from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
 from relay2relax.core.errors.table import files as kinds
+from relay2relax.core.output import marked
 from relay2relax.core.tolerance import Tolerance
 from relay2relax.relay_ir.io.binding import Bound
 
@@ -33,6 +34,17 @@ class How:
     tolerance: Tolerance | None
 
 
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where a page with figures of the outputs is written, if one is asked for."""
+
+    path: Path | None = None
+    force: bool = False
+
+
+NO_PAGE = Page()
+
+
 def run(
     path: Path,
     script: Path | None,
@@ -42,6 +54,7 @@ def run(
     expected: Path | None,
     how: How,
     as_json: bool,
+    page: Page = NO_PAGE,
 ) -> None:
     """Print the table; exit with 1 where an output disagrees, with an error's code where one fails.
 
@@ -49,22 +62,15 @@ def run(
     script both translations of the model are compared. Raises UnsupportedError where nothing could
     be compared.
     """
+    reads = [path, script, model, params, inputs, expected]
+    target = page.path and files.output_file(page.path, reads=reads, force=page.force)
     recorded = files.load_arrays(expected) if expected is not None else None
-    if script is not None or model is not None or folder.is_translated(path):
-        found = folder.find(script or path)
-        report = _of_script(found, path if script else model, params, inputs, recorded, how)
-    else:
-        extents = files.parse_dims(list(how.dims))
-        with screen.progress(f"reading {path.name}"):
-            module = files.load_model(path, extents)
-            bound = files.load_params(params, module, how.allow_missing)
-            given = files.load_inputs(inputs, module, bound)
-        with screen.progress("running Relay and both translations"):
-            report = translator.compare(
-                module, params=bound.weights, inputs=given, seed=how.seed, backends=how.backends or _own_backends(),
-                per_node=how.per_node, dims=extents, expected=recorded,
-                tolerance=how.tolerance,
-            )  # fmt: skip
+    figures = viewer.Figures()
+    with translator.outputs_shown(figures.add) if target else nullcontext():
+        report = _compared(path, script, model, params, inputs, recorded, how)
+    if target:
+        title = f"{path.name} and {script.name}" if script else path.name
+        target.write(marked(viewer.report_page(report, figures, title) + b"<!-- ", b" -->\n"))
     if as_json:
         outcome.deliver(report.to_json())
     else:
@@ -72,11 +78,39 @@ def run(
             print(screen.report_table(report))
         for line in (*map(str, report.left_out), *report.notes):
             print(line)
+        if page.path is not None:
+            screen.tell(f"wrote {page.path}")
     if report.agrees is None:
         why = tuple(dict.fromkeys(map(str, report.left_out)))
         raise UnsupportedError(Diagnostic("nothing was compared", notes=why, help="try other backends, with --backend"))
     if not report.agrees:
         sys.exit(report.exit)
+
+
+def _compared(
+    path: Path,
+    script: Path | None,
+    model: Path | None,
+    params: Path | None,
+    inputs: Path | None,
+    recorded: Mapping[str, Array] | None,
+    how: How,
+) -> translator.Report:
+    """Return the comparison of a model with both translations, or with a script."""
+    if script is not None or model is not None or folder.is_translated(path):
+        found = folder.find(script or path)
+        return _of_script(found, path if script else model, params, inputs, recorded, how)
+    extents = files.parse_dims(list(how.dims))
+    with screen.progress(f"reading {path.name}"):
+        module = files.load_model(path, extents)
+        bound = files.load_params(params, module, how.allow_missing)
+        given = files.load_inputs(inputs, module, bound)
+    with screen.progress("running Relay and both translations"):
+        return translator.compare(
+            module, params=bound.weights, inputs=given, seed=how.seed, backends=how.backends or _own_backends(),
+            per_node=how.per_node, dims=extents, expected=recorded,
+            tolerance=how.tolerance,
+        )  # fmt: skip
 
 
 def _own_backends() -> tuple[str, ...]:

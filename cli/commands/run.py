@@ -26,12 +26,16 @@ Program: TypeAlias = Union[Way, Literal["script"]]
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """Which program runs where: on a ``backend``, with a ``library`` for some operators."""
+    """Which program runs where: on a ``backend``, with a ``library`` for some operators.
+
+    ``chart`` is the file that a profile is written to.
+    """
 
     via: Program
     backend: str
     library: str | None
     profile: bool
+    chart: Path | None = None
 
     def __post_init__(self) -> None:
         if self.library and (self.backend == "tvm" or self.via not in ("graph", "script")):
@@ -83,10 +87,13 @@ def run(
         raise Relay2RelaxError(Diagnostic(title, help=help, kind=OPTION))
     if target is not None and target.file is None and (as_json or how.profile):
         raise Relay2RelaxError("standard output takes outputs, or what else is printed: not both", kind=OPTION)
+    chart = None if how.chart is None else _chart_file(how.chart, [model, params, inputs], force)
     values = _Values(params, inputs, seed, allow_missing, require_params)
     read = _read_script(model, dims, values, how) if how.via == "script" else _read_relay(model, dims, values, how)
     with screen.progress(f"running on {how.backend}"):
         result, profile = read.compute()
+    if chart is not None and how.chart is not None:
+        chart.write(profile.chart(how.chart.suffix, model.name))
     drawn = read.drawn
     outputs = translator.flatten(result)
     if target is not None:
@@ -105,6 +112,13 @@ def run(
         screen.tell(f"wrote {out}")
     if how.profile:
         print(f"\n{profile}")
+
+
+def _chart_file(chart: Path, reads: Sequence[Path | None], force: bool) -> files.Output:
+    """Return the file of a profile; raises Relay2RelaxError for one of another kind."""
+    if chart.suffix not in (".html", ".json"):
+        raise Relay2RelaxError("--profile-out is a page, .html, or Chrome's trace, .json", kind=OPTION)
+    return files.output_file(chart, reads=reads, force=force)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
-from relay2relax import relax_ir, relay_ir, translator, viewer
+from relay2relax import relay_ir, translator, viewer
 from relay2relax.cli import files, outcome, screen, streams
 from relay2relax.cli.converted import folder
+from relay2relax.cli.programs import entry
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.table import files as kinds
@@ -68,9 +69,9 @@ def _subject(model: Path, shown: Shown) -> viewer.Subject:
             raise Relay2RelaxError(Diagnostic(title, help="name the model", kind=kinds.OPTION))
         given: Mapping[str, Array] = files.load_arrays(shown.params)
         if script is not None:
-            return viewer.relax_subject(script, title, _entry(script), given)
+            return viewer.relax_subject(script, title, entry(script), given)
         assert compiled is not None
-        return viewer.relax_subject(compiled.module, title, _entry(compiled.module), {**compiled.weights, **given})
+        return viewer.relax_subject(compiled.module, title, entry(compiled.module), {**compiled.weights, **given})
     dims = files.parse_dims(list(shown.dims))
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model, dims)
@@ -94,11 +95,6 @@ def _run(subject: viewer.Subject, module: relay_ir.IRModule, given: dict[str, Ar
         viewer.add_errors(subject, module, arguments, backend)
     except Relay2RelaxError as error:
         outcome.warn(f"nodes are not compared with Relax: {error.diagnostics[0].title}")
-
-
-def _entry(mod: relax_ir.IRModule) -> str:
-    public = [var.name for var, f in mod.functions.items() if isinstance(f, relax_ir.Function) and not f.private]
-    return public[0] if len(public) == 1 else "main"
 
 
 def _serve(page: bytes) -> None:
