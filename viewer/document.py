@@ -13,6 +13,7 @@ from relay2relax.viewer.grouping import Grouping
 from relay2relax.viewer.layering import Layers
 from relay2relax.viewer.model import Subject, Text
 from relay2relax.viewer.page import GRAPH_SCRIPTS, assembled, file_text, packed
+from relay2relax.viewer.pairing import pairs_of
 from relay2relax.viewer.values import histogram
 
 # A page has at most this many bytes, and more for each node.
@@ -28,8 +29,9 @@ def page_of(subjects: Sequence[Subject], title: str = "", notes: Sequence[str] =
     longest are left out, and the page says so.
     """
     name = title or " and ".join(one.title for one in subjects)
+    pairs = pairs_of(*subjects) if len(subjects) == 2 else []
     sides = [_side(one) for one in subjects]
-    graph = {"title": name, "notes": list(notes), "sides": sides}
+    graph = {"title": name, "notes": list(notes), "sides": sides, "pairs": pairs}
     details = [[_details(subject, number) for number in range(len(subject.drawing.boxes))] for subject in subjects]
     allowed = _BASE + _PER_NODE * sum(len(one.drawing.boxes) for one in subjects)
     left = allowed - 200_000 - len(packed(graph)) - len(packed(details))
@@ -146,6 +148,7 @@ def _details(subject: Subject, number: int) -> dict[str, Any]:
         "lent": [[visible(one.role), visible(one.name), one.tensor, visible(one.value)] for one in box.lent],
         "span": "" if span is None else visible(str(span)),
         "scope": [visible(one) for one in (*box.rooms, *box.node.scope)],
+        "changes": [visible(one) for one in subject.changes.get(number, ())],
         "receipt": [visible(one) for one in subject.receipt.get(number, ())],
         "alias": [visible(one.alias) for one in box.node.outputs if one.alias],
     }

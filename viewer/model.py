@@ -66,5 +66,7 @@ class Subject:
     findings: list[Finding] = field(default_factory=list)
     # Of boxes: what became of what they say.
     receipt: dict[int, list[str]] = field(default_factory=dict)
+    # Of boxes: what is another thing in the graph beside this one.
+    changes: dict[int, list[str]] = field(default_factory=dict)
     # Boxes of the expressions of the Relay module that was translated.
     of: Mapping[relay_ir.Expr, int] = field(default_factory=dict)

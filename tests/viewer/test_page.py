@@ -143,3 +143,28 @@ def test_size_and_order(tmp_path: Path) -> None:
     page = viewer.page_of([subject])
     assert len(page) <= 1_000_000 + 200 * 2000
     assert data_of(page)["texts"][0][0]["text"].startswith("Left out: 3,000,000 characters")
+
+
+def test_two_graphs_are_compared() -> None:
+    mod = relay_ir.infer_type(relay_ir.parse(CHAIN))
+    new = relay_ir.infer_type(relay_ir.parse(CHAIN.replace("nn.relu(%1)", "nn.leaky_relu(%1, alpha=0.1f)")))
+    sides = [viewer.relay_subject(one, "net") for one in (mod, new)]
+    graph = data_of(viewer.page_of(sides))["graph"]
+    said = []
+    for side in graph["sides"]:
+        values = next(one["values"] for one in side["overlays"] if one["key"] == "difference")
+        said.append(dict(zip((side["ops"][op] for op in side["op"]), values, strict=True)))
+    assert said[0]["nn.dense"] == said[1]["nn.dense"] == said[0]["log"] == "same"
+    assert said[0]["nn.relu"] in ("removed", "changed")
+    assert said[1]["nn.leaky_relu"] in ("added", "changed")
+    ops = [[side["ops"][op] for op in side["op"]] for side in graph["sides"]]
+    assert ("log", "log") in {(ops[0][a], ops[1][b]) for a, b in graph["pairs"]}
+
+
+def test_a_script_is_paired_with_its_model(chain: relay_ir.IRModule) -> None:
+    script = relax_ir.parse(translator.via_graph(chain).script())
+    sides = [viewer.relax_subject(script, "net.py", "main"), viewer.relay_subject(chain, "net.relay")]
+    graph = data_of(viewer.page_of(sides))["graph"]
+    ops = [[side["ops"][op] for op in side["op"]] for side in graph["sides"]]
+    pairs = {(ops[0][a], ops[1][b]) for a, b in graph["pairs"]}
+    assert {("relax.matmul", "nn.dense"), ("relax.permute_dims", "nn.dense"), ("relax.nn.relu", "nn.relu")} <= pairs

@@ -42,6 +42,7 @@ export class Details {
     if (relation) parts.push(relation);
     const said = overlays.map((one) => [one.title, one.values[box], one.unit]).filter(([, value]) => value !== null);
     parts.push(table("Known of it", said.map(([title, value, unit]) => row(title, amount(value, unit)))));
+    if (details.changes) parts.push(make("h3", { textContent: "From one graph to the other" }), make("ul", {}, ...details.changes.map((text) => make("li", { textContent: text }))));
     if (details.attrs) parts.push(table("Attributes", Object.entries(details.attrs).map(([key, value]) => row(key, value))));
     parts.push(this.list("Takes", model.parents[box], model), this.list("Taken by", model.children[box], model));
     if (details.lent) parts.push(make("h3", { textContent: "Weights and constants" }), ...details.lent.map((one) => this.weight(number, one)));

@@ -110,6 +110,9 @@ export class GraphView {
 
   paintMap() {
     const { map, scene, camera } = this, context = map.getContext("2d");
+    const [x, y, toX, toY] = camera.area;
+    // Where all is in view, the map says nothing.
+    map.style.visibility = x <= 0 && y <= 0 && toX >= scene.width && toY >= scene.height ? "hidden" : "visible";
     if (!map.width) return;
     const scale = Math.min(map.width / (scene.width + 1), map.height / (scene.height + 1));
     this.mapScale = scale / (devicePixelRatio || 1);

@@ -20,6 +20,14 @@ class App {
     this.sized = new Promise((resolve) => { this.haveSize = resolve; });
     this.models = graph.sides.map((side) => new Model(side));
     this.link = readLink();
+    this.pairs = [0, 1].map((here) => {
+      const found = new Map();
+      for (const pair of graph.pairs) {
+        if (!found.has(pair[here])) found.set(pair[here], []);
+        found.get(pair[here]).push(pair[1 - here]);
+      }
+      return found;
+    });
     this.readColours();
     this.texts = new Texts(find("texts"), (box) => this.select(this.view, box));
     this.texts.onTab = () => this.remember();
@@ -35,6 +43,10 @@ class App {
     });
     document.body.classList.toggle("tree", innerWidth > 1100);
     find("tree").setAttribute("aria-pressed", String(innerWidth > 1100));
+    this.views.forEach((view, number) => {
+      const wanted = (number === this.link.side && this.link.overlay) || "difference";
+      view.overlay = view.model.overlays.find((one) => one.key === wanted) || null;
+    });
     this.listen();
     this.activate(this.views[Math.min(this.link.side, this.views.length - 1)]);
     if (this.link.node !== null) this.select(this.view, this.link.node < this.view.model.count ? this.link.node : null);
@@ -113,7 +125,7 @@ class App {
     find("overlay").replaceChildren(make("option", { value: "", textContent: "kind of node" }),
       ...overlays.map((one) => make("option", { value: one.key, textContent: one.title })));
     this.outline.show(model, view.selected);
-    this.overlay(view.overlay?.key || (this.link.side === number && this.link.overlay) || "");
+    this.overlay(view.overlay?.key || "");
     this.showDetails();
     const [details, texts] = await Promise.all([section("details"), section("texts")]);
     if (this.view !== view) return;
@@ -154,15 +166,16 @@ class App {
   // Of two graphs, select in the other what stands for what is selected in this one.
   pairUp(view) {
     const other = this.views.find((one) => one !== view);
-    if (!other || view.selected === null || view.selected < 0) return;
-    const here = this.views.indexOf(view), pair = (this.graph.pairs || []).find((one) => one[here] === view.selected);
-    const name = view.model.names[view.selected];
-    const there = pair ? pair[1 - here] : this.graph.pairs ? -1 : other.model.names.indexOf(name);
-    other.selected = there >= 0 ? there : null;
-    if (there >= 0) {
-      if (other.model.fold.reveal(there)) other.place();
-      other.camera.show(other.scene.of.get(there));
-    }
+    if (!other) return;
+    const here = this.views.indexOf(view);
+    const paired = view.selected !== null && view.selected >= 0 ? this.pairs[here].get(view.selected) || [] : [];
+    // The last is what the others are made for: a product after the transpose of its weight.
+    other.selected = paired.length ? paired[paired.length - 1] : null;
+    other.matches = new Set(paired.slice(0, -1));
+    let moved = false;
+    for (const box of paired) moved = other.model.fold.reveal(box) || moved;
+    if (moved) other.place();
+    if (other.selected !== null) other.camera.show(other.scene.of.get(other.selected));
     other.draw();
   }
 
