@@ -158,6 +158,7 @@ def building(row: Mapping[str, float]) -> float:
 def _sections() -> dict[str, Callable[[Any], Iterator[Verdict]]]:
     return {
         "chain": chain,
+        "passes": passes,
         "reading": reading,
         "translate": translate,
         "importing": importing,
@@ -171,6 +172,14 @@ def chain(found: Mapping[str, Any]) -> Iterator[Verdict]:
     """Yield the verdict over ``chain.py``."""
     growth = {stage: one["growth"] for stage, one in found.items()}
     yield _most("time per node, 100,000 operators against 1,000, none above 1.5", growth, 1.5)
+
+
+def passes(found: Mapping[str, Any]) -> Iterator[Verdict]:
+    """Yield the verdicts over ``passes.py``."""
+    growth = {name: one["growth"] for name, one in found["passes"].items()}
+    yield _most("time per node of passes over Relay, 100,000 operators against 1,000, none above 2", growth, 2.0)
+    seconds = {f"{found['patterns']['nodes']:,} nodes": found["patterns"]["seconds"]}
+    yield _most("a hundred patterns over 10,000 operators, seconds, none above 10", seconds, 10.0)
 
 
 def reading(found: Mapping[str, Any]) -> Iterator[Verdict]:

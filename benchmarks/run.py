@@ -6,7 +6,8 @@ Everything in one run on this machine.
     python benchmarks/run.py chain translate                                   some of them
     python benchmarks/run.py speed --models mlp,lstm --peers c,onnxruntime     a part of one
 
-Sections: ``chain`` (time per node of every stage, from 1,000 to 100,000 operators), ``reading``
+Sections: ``chain`` (time per node of every stage, from 1,000 to 100,000 operators), ``passes`` (the
+same of each pass over Relay, and a hundred patterns over 10,000 operators), ``reading``
 (MB/s of text and JSON, calls typed per second), ``translate`` (seconds per model case, both ways),
 ``importing`` (translating beside apache-tvm's ONNX importer), ``converting`` (with
 a schedule and packed weights, beside a build for C), ``memory`` (peak memory of reading,
@@ -44,6 +45,7 @@ import marks
 import memory
 import micro
 import page
+import passes
 import reading
 import speed
 import translate
@@ -52,6 +54,7 @@ from peers import PEERS
 
 SECTIONS: dict[str, Callable[[Options], Any]] = {
     "chain": lambda _: chain.run(),
+    "passes": lambda _: passes.run(),
     "reading": lambda _: reading.run(),
     "translate": translate.run,
     "importing": importing.run,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
+import numpy as np
+
 from relay2relax.relay_ir import analysis as ours
 from relay2relax.relay_ir.ir.expr import Expr, Function, Match
 from relay2relax.relay_ir.ir.module import IRModule
@@ -48,8 +50,6 @@ def detect_feature(a: object, b: object = None) -> object:
 
 def simplify_fc_transpose(function: Function, params: Mapping[str, object]) -> object:
     """Return a function whose products take transposed weights, and those weights."""
-    import numpy as np
-
     from relay2relax.compat.running.ndarray import array
     from relay2relax.relay_ir.transform import SimplifyFCTranspose
 
@@ -60,3 +60,22 @@ def simplify_fc_transpose(function: Function, params: Mapping[str, object]) -> o
         changed[f"{name}.T"] = array(np.ascontiguousarray(np.asarray(params[name]).T))
         del changed[name]
     return after, changed
+
+
+def extract_fused_functions(mod: IRModule) -> object:
+    """Return the functions that FuseOps makes of a module, by name."""
+    from relay2relax.relay_ir.transform import extract_fused_functions as extract
+
+    return extract(mod)
+
+
+def get_calibration_data(mod: IRModule, data: Mapping[str, object]) -> object:
+    """Return what the functions of external compilers are given, and give."""
+    from relay2relax.backends import get_calibration_data as calibrate
+    from relay2relax.compat.running.ndarray import array
+
+    given = {name: np.asarray(value) for name, value in data.items()}
+    return {
+        var: {part: [array(one) for one in arrays] for part, arrays in found.items()}
+        for var, found in calibrate(mod, given).items()
+    }

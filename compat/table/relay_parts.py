@@ -94,10 +94,16 @@ MODULES = (
     Module("tvm.relay.transform.fake_quantization_to_integer", (QUANTIZING,)),
     Module(
         "tvm.relay.analysis",
-        (Names("compat.relay.analyses", "check_kind well_formed unmatched_cases detect_feature"),),
+        (
+            Names(
+                "compat.relay.analyses",
+                "check_kind well_formed unmatched_cases detect_feature extract_fused_functions get_calibration_data",
+            ),
+        ),
         "compat.relay.analyses:analysis",
     ),
     Module("tvm.relay.analysis.call_graph", (Names("relay_ir.analysis", "CallGraph"),)),
+    Module("tvm.relay.analysis.annotated_regions", (Names("relay_ir.analysis", "AnnotatedRegionSet"),)),
     Module("tvm.relay.analysis.feature", (Names("relay_ir.analysis", "Feature"),)),
     Module("tvm.relay.dataflow_pattern", (Names("relay_ir.dataflow_pattern", _PATTERNS),)),
     Module(

@@ -11,6 +11,10 @@ _REGISTRY = Names(
     "compat.running.functions",
     "register_func get_global_func register_object register_extension convert Object",
 )
+_VIZ = (
+    "RelayVisualizer DefaultVizParser DotGraph DotPlotter DotVizParser Plotter TermGraph TermPlotter TermVizParser "
+    "VizEdge VizGraph VizNode VizParser"
+)
 _GRAPH = Names("compat.running.graph_executor", "GraphModule create")
 _ERROR = Names(
     "core.errors",
@@ -83,6 +87,10 @@ MODULES = (
     Module("tvm.target.target", (Names("compat.running.targets", "Target"),)),
     Module("tvm.support", (Names("compat.running.functions", "libinfo"),)),
     Module("tvm.contrib.graph_executor", (_GRAPH,)),
+    *(
+        Module(f"tvm.contrib.relay_viz{part}", (Names("relay_ir.visualize", _VIZ),))
+        for part in ("", ".interface", ".terminal", ".dot")
+    ),
     Module("tvm.contrib.graph_runtime", (_GRAPH,)),
     Module("tvm.contrib.debugger.debug_executor", (_GRAPH,)),
     Module("tvm.contrib.utils", (Names("compat.testing.files", "tempdir TempDirectory"),)),

@@ -61,6 +61,7 @@ def parts() -> SimpleNamespace:
     import marks
     import measure
     import micro
+    import passes
     import running_memory
 
     return SimpleNamespace(
@@ -71,5 +72,6 @@ def parts() -> SimpleNamespace:
         marks=marks,
         measure=measure,
         micro=micro,
+        passes=passes,
         running_memory=running_memory,
     )

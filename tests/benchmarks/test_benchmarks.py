@@ -165,3 +165,15 @@ def test_who_stops_a_run_has_what_was_measured(tmp_path: Path, recorded_tiny: Pa
     found = json.loads((tmp_path / "bench.json").read_text())
     assert list(found["speed"]["models"]) == ["a"]
     assert "translate" not in found
+
+
+def test_every_pass_is_measured(parts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parts.passes, "LENGTHS", (10, 30, 100))
+    monkeypatch.setattr(parts.passes, "MOST_NODES", 100)
+    monkeypatch.setattr(parts.passes, "REPEATS", 1)
+    found = parts.passes.run()
+    assert {"FoldConstant", "FuseOps", "SimplifyExpr", "ToANormalForm", "FuseOps, DefuseOps"} <= set(found["passes"])
+    assert all(one["100"] > 0 for one in found["passes"].values())
+    assert found["patterns"]["count"] == 100
+    promises = list(parts.marks.passes(found))
+    assert len(promises) == 2
