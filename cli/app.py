@@ -513,6 +513,27 @@ def passes(
     command.run(model, apply, params, dims or [], diff, as_json)
 
 
+@app.command(cls=Command, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@loud
+def python(
+    script: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="SCRIPT...", help="A script, `-m` and a module, or `-c` and a text; then what it is given."
+        ),
+    ],
+    tvm: Annotated[str, typer.Option("--tvm", help="The version of TVM that the script was written for.")] = "0.18",
+) -> None:
+    """Run a Python script that uses `tvm.relay`, without TVM.
+
+    Names of TVM are those of this package; the reference page on the legacy API lists them. The
+    exit code is the script's.
+    """
+    from relay2relax.cli.commands import python as command
+
+    command.run(script, tvm)
+
+
 @app.command(cls=Command)
 @reads_a_model
 def view(

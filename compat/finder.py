@@ -139,7 +139,7 @@ class LegacyFinder(MetaPathFinder, Loader):
         """Do nothing: a module is made of the table alone."""
 
     def provided(self) -> Iterator[str]:
-        """Yield the modules that are loaded of what this finder provides."""
+        """Yield the names of modules that are loaded, of packages that this finder provides."""
         return (name for name in list(sys.modules) if name.partition(".")[0] in self._roots())
 
     def _roots(self) -> frozenset[str]:

@@ -19,8 +19,9 @@ VERSIONS = tuple(f"0.{minor}" for minor in range(5, 20))
 def install(version: str = "0.18") -> Callable[[], None]:
     """Let ``import tvm`` find the facade, as TVM ``version``; return what takes it out again.
 
-    It stands in front of a TVM that is installed, in this process only. Raises Relay2RelaxError
-    for a version that Relay is not known of, and where TVM is loaded already.
+    It stands in front of a TVM that is installed, in this process only; modules of one that is
+    loaded already are set aside until then. Raises Relay2RelaxError for a version that Relay is not
+    known of.
 
         from relay2relax import compat
         uninstall = compat.install()
@@ -30,9 +31,8 @@ def install(version: str = "0.18") -> Callable[[], None]:
     if wanted not in VERSIONS:
         known = ", ".join(VERSIONS)
         raise Relay2RelaxError(mistake(translating.CHOICE, what="version of TVM", name=repr(version), known=known))
-    if "tvm" in sys.modules:
-        raise Relay2RelaxError("tvm is imported already; install the facade before it")
     finder = LegacyFinder(all_modules(), as_version(wanted))
+    aside = {name: sys.modules.pop(name) for name in list(finder.provided())}
     forget = teach(lessons())
     sys.meta_path.insert(0, finder)
     limit = sys.getrecursionlimit()
@@ -42,6 +42,7 @@ def install(version: str = "0.18") -> Callable[[], None]:
         sys.meta_path.remove(finder)
         for name in finder.provided():
             del sys.modules[name]
+        sys.modules.update(aside)
         forget()
         sys.setrecursionlimit(limit)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from relay2relax.compat.install import install
-from relay2relax.core.errors import FileError
+from relay2relax.core.errors import FileError, Relay2RelaxError
 
 # TVM's tests have their fixtures in a plugin, which the root of its repository names.
 _PLUGIN = {"pytest": ("-p", "tvm.testing.plugin")}
@@ -25,18 +25,23 @@ def main(arguments: Sequence[str]) -> int:
     if not rest or rest[0] in ("-h", "--help") or (rest[0] in ("-m", "-c") and len(rest) < 2):
         print(_USAGE, file=sys.stdout if rest[:1] in (["-h"], ["--help"]) else sys.stderr)
         return 0 if rest[:1] in (["-h"], ["--help"]) else 2
-    run(rest, version)
+    try:
+        if rest[0] not in ("-m", "-c") and not Path(rest[0]).exists():
+            raise FileError(f"there is no script {rest[0]}")
+        install(version)
+    except Relay2RelaxError as problem:
+        print(problem, file=sys.stderr)
+        return int(problem.first_kind.exit)
+    run(rest)
     return 0
 
 
-def run(arguments: Sequence[str], version: str = "0.18") -> None:
+def run(arguments: Sequence[str]) -> None:
     """Run a script, ``-m`` and a module, or ``-c`` and a text, with the arguments that follow.
 
-    The process has the facade from here on. Raises FileError where there is no such script, and
-    whatever is raised by what runs.
+    Raises whatever is raised by what runs.
     """
     first, *rest = arguments
-    install(version)
     if first == "-m":
         sys.argv = [rest[0], *_PLUGIN.get(rest[0], ()), *rest[1:]]
         sys.path.insert(0, "")
@@ -46,8 +51,6 @@ def run(arguments: Sequence[str], version: str = "0.18") -> None:
         sys.path.insert(0, "")
         runpy._run_code(compile(rest[0], "<string>", "exec"), {}, None, "__main__")  # type: ignore[attr-defined]
     else:
-        if not Path(first).exists():
-            raise FileError(f"there is no script {first}")
         sys.argv = [first, *rest]
         sys.path.insert(0, str(Path(first).resolve().parent))
         runpy.run_path(first, run_name="__main__")

@@ -59,6 +59,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax view net.relay --params net.params --run -o net.html",
         "relay2relax view net.relay net_relax",
     ),
+    "python": (
+        "relay2relax python script.py --batch 1",
+        "relay2relax python --tvm 0.6 script.py",
+    ),
     "doctor": ("relay2relax doctor",),
     "cache": ("relay2relax cache info",),
     "explain": ("relay2relax explain R2R-0203",),

@@ -37,6 +37,7 @@ def command(*arguments: str, cwd: Path, **env: str) -> subprocess.CompletedProce
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "net.relay").write_text(MODULE)
     (tmp_path / "new.relay").write_text(MODULE)
+    (tmp_path / "script.py").write_text("from tvm import relay\nprint(relay.const(1))\n")
     return tmp_path
 
 

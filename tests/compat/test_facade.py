@@ -49,6 +49,15 @@ def test_an_old_script_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [str(expected)] * 2
 
 
+def test_what_cannot_be_run_is_said(tmp_path: Path) -> None:
+    missing = python("-m", "relay2relax.compat", "old.py", folder=tmp_path)
+    assert (missing.returncode, "there is no script old.py" in missing.stderr) == (3, True)
+    version = python("-m", "relay2relax.compat", "--tvm", "7", "-c", "pass", folder=tmp_path)
+    assert version.returncode != 0
+    assert "version of TVM" in version.stderr
+    assert "Traceback" not in missing.stderr + version.stderr
+
+
 def test_nothing_of_the_facade_is_imported_otherwise(tmp_path: Path) -> None:
     program = "import sys, relay2relax.cli.app, relay2relax.relay_ir, relay2relax.backends, relay2relax.translator\n"
     program += "print([one for one in sys.modules if 'compat' in one.split('.')[1:2]], 'tvm' in sys.modules)"

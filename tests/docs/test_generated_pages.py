@@ -26,6 +26,11 @@ def test_command_line() -> None:
     assert script.PAGE.read_text() == script.page(), "run python tools/command_page.py"
 
 
+def test_legacy_api() -> None:
+    script = _script("legacy_api_page")
+    assert script.PAGE.read_text() == script.page(), "run python tools/legacy_api_page.py"
+
+
 def test_every_decision_is_in_the_list() -> None:
     folder = ROOT / "docs" / "decisions"
     listed = (folder / "index.md").read_text().splitlines()

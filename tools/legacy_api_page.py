@@ -1,0 +1,100 @@
+"""Write docs/reference/legacy-api.md: which name of TVM is what here, from the tables of compat."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from relay2relax.compat.table import all_modules
+from relay2relax.compat.table.entry import Absent, Module, Names
+
+PAGE = Path(__file__).parents[1] / "docs/reference/legacy-api.md"
+
+HEAD = """# Legacy API
+
+Scripts that use `tvm.relay` run without TVM: `relay2relax python script.py`, or
+`python -m relay2relax.compat -m pytest tests`. Python code asks for it itself:
+
+```python
+from relay2relax import compat
+
+with compat.installed():
+    from tvm import relay
+
+    print(relay.const(1) + relay.const(2))
+```
+
+The facade is in that process only, in front of a TVM that is installed. Names are looked up when
+they are used. Nodes, types and modules answer to TVM's names for their parts while it is there
+(`name_hint`, `checked_type`, `with_attr`, `mod["main"] = …`).
+
+What is different:
+
+- `relay.create_executor` runs programs on numpy. `relay.build` makes generated C; `llvm` and `c`
+  mean that, other targets are refused by name.
+- Executors refuse arguments of a wrong shape, TVM's virtual machine takes them.
+- All errors are those of relay2relax; `tvm.TVMError` is their base. Their texts are ours.
+- A name that is absent can be imported. Whoever uses it is told why it is not there.
+- Extents that are known are Python's numbers.
+
+TVM 0.18's own tests of Relay run so: `make test-legacy TVM=FOLDER`, where FOLDER holds
+`tests/python/relay` and `python/tvm/topi/testing` of its repository at v0.18.0.
+
+## Names
+
+{count} names of {modules} modules are provided, beside {operators}.
+Modules of the second column are below `relay2relax`.
+"""
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(page(), encoding="utf-8")
+
+
+def page() -> str:
+    """Return the text of the page."""
+    modules = [one for one in all_modules() if one.parts or one.fallback or one.why]
+    count = sum(len(part.names.split()) for one in modules for part in one.parts if isinstance(part, Names))
+    operators = "the operators of `relay.op`, each as its function"
+    head = HEAD.format(
+        count=count, modules=sum(bool(one.parts or one.fallback) for one in modules), operators=operators
+    )
+    provided = "\n".join("\n".join(_section(one)) for one in modules if one.parts or one.fallback)
+    return head + "\n" + provided + "\n" + "\n".join(_absent(modules)) + "\n"
+
+
+def _section(module: Module) -> Iterator[str]:
+    yield f"### {module.name}"
+    yield ""
+    if module.fallback:
+        yield textwrap.fill(f"Names that are not listed are looked up by `{module.fallback.replace(':', '.')}`.", 100)
+        yield ""
+    if module.parts:
+        yield "| names | here | |"
+        yield "|---|---|---|"
+    for part in module.parts:
+        names = ", ".join(f"`{one.partition('=')[0]}`" for one in part.names.split())
+        if isinstance(part, Absent):
+            yield f"| {names} | absent | {part.why} |"
+        else:
+            versions = [f"from {part.since}" if part.since else "", f"to {part.until}" if part.until else ""]
+            remarks = [part.differs, *versions]
+            yield f"| {names} | `{part.source}` | {'; '.join(one for one in remarks if one)} |"
+    if module.parts:
+        yield ""
+
+
+def _absent(modules: list[Module]) -> Iterator[str]:
+    yield "## Modules that can be imported and not used"
+    yield ""
+    yield "| module | why |"
+    yield "|---|---|"
+    for one in modules:
+        if one.why:
+            yield f"| `{one.name}` | {one.why} |"
+
+
+if __name__ == "__main__":
+    main()
