@@ -69,6 +69,14 @@ MODULES = (
         "compat.relay.operators:operator",
     ),
     Module(
+        "tvm.relay.ir_pass",
+        (
+            Names(
+                "compat.relay.older", "infer_type alpha_equal free_vars well_formed rewrite_annotated_ops", until="0.5"
+            ),
+        ),
+    ),
+    Module(
         "tvm.relay.expr",
         (
             EXPRESSIONS,

@@ -68,6 +68,10 @@ MODULES = (
     Module("tvm.runtime.object", (_REGISTRY,)),
     Module("tvm.runtime.container", (Names("compat.running.results", "ADT=Fields tuple_object=tuple_object"),)),
     Module("tvm.runtime.vm", (Names("compat.running.virtual_machine", "Executable VirtualMachine"),)),
+    Module("tvm.relax", (Names("compat.running.relax", "VirtualMachine build"), Names("backends", "Executable"))),
+    Module("tvm.relax.vm", (Names("compat.running.relax", "VirtualMachine build"), Names("backends", "Executable"))),
+    Module("tvm.relax.testing.relay_translator", (Names("compat.running.relax", "from_relay"),)),
+    Module("tvm.relax.transform", fallback="compat.running.relax:transform"),
     Module("tvm.error", (_ERROR,)),
     Module("tvm._ffi", (_REGISTRY,)),
     Module(
