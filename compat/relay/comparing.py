@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from relay2relax.compat.relay.hashing import hash_of
 from relay2relax.compat.vocabulary import known_types
 from relay2relax.core.errors import Relay2RelaxError
@@ -77,4 +79,9 @@ def load_json(text: str) -> object:
     """Return the module or the expression of a JSON document."""
     from relay2relax.relay_ir.json.reader import load_json as load
 
-    return load(text)
+    mod = load(text)
+    document = json.loads(text)
+    kind = document["nodes"][document["root"]]["type_key"]
+    if kind == "IRModule":
+        return mod
+    return mod["main"] if kind == "relay.Function" else mod["main"].body

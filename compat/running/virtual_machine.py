@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -110,6 +110,14 @@ class VirtualMachine:
     def invoke_stateful(self, func_name: str, *args: object, **kwargs: object) -> None:
         """Run a function; :meth:`get_outputs` gives its results."""
         self.invoke(func_name, *args, **kwargs)
+
+    def invoke_with_outputs(self, func_name: str, input_args: object, output_args: Sequence[NDArray]) -> None:
+        """Run a function, with arguments by name or in order, and copy its results into arrays."""
+        named = dict(input_args) if isinstance(input_args, Mapping) else {}
+        args = () if isinstance(input_args, Mapping) else tuple(cast("Sequence[object]", input_args))
+        self.invoke(func_name, *args, **named)
+        for target, found in zip(output_args, self.get_outputs(), strict=True):
+            target.copyfrom(found)
 
     def get_outputs(self) -> list[NDArray]:
         """Return what the last run gave."""

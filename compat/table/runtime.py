@@ -65,6 +65,7 @@ MODULES = (
         ),
     ),
     Module("tvm.runtime.ndarray", NDARRAY),
+    Module("tvm.runtime.module", (Names("compat.running.graph_executor", "BenchmarkResult Module"),)),
     Module("tvm.runtime.object", (_REGISTRY,)),
     Module("tvm.runtime.container", (Names("compat.running.results", "ADT=Fields tuple_object=tuple_object"),)),
     Module("tvm.runtime.vm", (Names("compat.running.virtual_machine", "Executable VirtualMachine"),)),
