@@ -10,10 +10,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax convert net.relay --dims data=batch,_,_,_ --out converted",
         "relay2relax convert net.relay --params net.params --schedule cpu",
     ),
-    "export": (
-        "relay2relax export net.relay --params net.params --bind-params --march x86-64-v3",
-        "relay2relax export net.relay --params net.params --format onnx",
-    ),
     "plan": (
         "relay2relax plan net.relay --params net.params",
         "relay2relax plan models/*.relay --fail-on lossy",
@@ -22,6 +18,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "migrate": (
         "relay2relax migrate models --out migrated --jobs 2",
         "relay2relax migrate models --out migrated --fail-on lossy --baseline old/report.json",
+    ),
+    "export": (
+        "relay2relax export net.relay --params net.params --bind-params --march x86-64-v3",
+        "relay2relax export net.relay --params net.params --format onnx",
     ),
     "compare": (
         "relay2relax compare net.relay --params net.params",
@@ -44,24 +44,24 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax diff net.relay new.relay",
         "relay2relax diff net.relay new.relay --params net.params --other-params net.params",
     ),
-    "passes": (
-        "relay2relax passes",
-        "relay2relax passes net.relay --apply FoldConstant,ToANormalForm --diff",
-        "relay2relax passes --suggest compile.py",
-    ),
     "extract": (
         "relay2relax extract net.relay --params net.params",
         "relay2relax extract net.relay --params net.params --node %12",
         "relay2relax extract net.relay --params net.params --between %3 %12 --out part",
     ),
     "split": ("relay2relax split net.relay --params net.params --at %3 --at %12",),
-    "view": (
-        "relay2relax view net.relay --params net.params --run -o net.html",
-        "relay2relax view net.relay net_relax",
+    "passes": (
+        "relay2relax passes",
+        "relay2relax passes net.relay --apply FoldConstant,ToANormalForm --diff",
+        "relay2relax passes --suggest compile.py",
     ),
     "python": (
         "relay2relax python script.py --batch 1",
         "relay2relax python --tvm 0.6 script.py",
+    ),
+    "view": (
+        "relay2relax view net.relay --params net.params --run -o net.html",
+        "relay2relax view net.relay net_relax",
     ),
     "doctor": ("relay2relax doctor",),
     "cache": ("relay2relax cache info",),
