@@ -7,7 +7,6 @@ is another group of the name.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -19,8 +18,6 @@ from relay2relax.viewer.drawing import Box, Drawing
 # A group with more boxes and groups than these is cut into sections, of which there are no more.
 MOST = 80
 _SECTIONS = 40
-# What names of layers are put together with, as frameworks write them into spans.
-_SEPARATORS = re.compile(r"[/.]|::")
 
 
 @dataclass(slots=True, eq=False)
@@ -52,7 +49,7 @@ class Grouping:
 
 def groupings_of(drawing: Drawing, graph: MSCGraph, weights: Mapping[str, Array]) -> list[Grouping]:
     """Return the groupings that say something of a graph; sections always do."""
-    order = range(len(drawing.boxes))
+    order = _near_users(drawing)
     plain = [box.rooms for box in drawing.boxes]
     found = [_grouping("sections", "Sections", drawing, order, plain)]
     for key, title, names in (
@@ -62,8 +59,10 @@ def groupings_of(drawing: Drawing, graph: MSCGraph, weights: Mapping[str, Array]
     ):
         if len(set(names)) > 2:
             paths = [(*rooms, *more) for rooms, more in zip(plain, names, strict=True)]
-            found.append(_grouping(key, title, drawing, order, paths))
-    fused = _pattern_order(drawing, graph, weights)
+            grouping = _grouping(key, title, drawing, order, paths)
+            if len(grouping.groups) > 1:
+                found.append(grouping)
+    fused = _pattern_order(drawing, order, graph, weights)
     if fused is not None:
         patterns, inside = fused
         found.append(_grouping("pattern", "Patterns", drawing, patterns, inside))
@@ -75,8 +74,12 @@ def _span_path(box: Box) -> tuple[str, ...]:
     span = box.node.span
     if span is None or not span.source_name or "\n" in span.source_name:
         return ()
-    parts = [part for part in _SEPARATORS.split(span.source_name) if part]
-    return tuple(parts[:8])
+    return _parts(span.source_name)[:8]
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """Return the parts of a path: ``/layer/conv.0/Conv`` or ``layer.0.conv``."""
+    return tuple(part for part in name.split("/" if "/" in name else ".") if part)
 
 
 def _layer_paths(drawing: Drawing) -> list[tuple[str, ...]]:
@@ -86,7 +89,7 @@ def _layer_paths(drawing: Drawing) -> list[tuple[str, ...]]:
     """
     own: list[tuple[str, ...] | None] = []
     for box in drawing.boxes:
-        paths = [tuple(_SEPARATORS.split(one.name))[:-1] for one in box.lent if one.role != "constant"]
+        paths = [_parts(one.name)[:-1] for one in box.lent if one.role != "constant"]
         own.append(_common(paths) if paths else None)
     before: list[tuple[str, ...]] = []
     for path in own:
@@ -103,8 +106,25 @@ def _common(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     return paths[0][:same]
 
 
+def _near_users(drawing: Drawing) -> list[int]:
+    """Return the boxes in an order in which operands come first, but what takes nothing, weights
+    above all, right before the first that takes it.
+    """
+    sources: list[list[int]] = [[] for _ in drawing.boxes]
+    for edge in drawing.edges:
+        sources[edge.target].append(edge.source)
+    used = {edge.source for edge in drawing.edges}
+    order: dict[int, None] = {}
+    for box, found in enumerate(sources):
+        if not found and box in used:
+            continue
+        order.update(dict.fromkeys(one for one in found if not sources[one]))
+        order[box] = None
+    return list(order)
+
+
 def _pattern_order(
-    drawing: Drawing, graph: MSCGraph, weights: Mapping[str, Array]
+    drawing: Drawing, base: Sequence[int], graph: MSCGraph, weights: Mapping[str, Array]
 ) -> tuple[list[int], list[tuple[str, ...]]] | None:
     """Return the boxes in the order of a graph that MSC's patterns have fused, and in which pattern
     each is; None where none matches.
@@ -128,7 +148,7 @@ def _pattern_order(
     if not parts:
         return None
     early = {one for inside in parts.values() for one in inside[:-1]}
-    order = [part for one in range(len(paths)) if one not in early for part in parts.get(one, [one])]
+    order = [part for one in base if one not in early for part in parts.get(one, [one])]
     return order, paths
 
 
@@ -155,8 +175,28 @@ def _grouping(
             stack.append((name, len(groups)))
             groups.append(Group(name, parent))
         groups[stack[-1][1] if stack else 0].items.append(box)
+    groups = _of_several(groups)
     _cut(groups, drawing)
     return Grouping(key, title, groups)
+
+
+def _of_several(groups: list[Group]) -> list[Group]:
+    """Return the groups that hold several things; one that holds a single thing gives way to it."""
+    instead: dict[int, int] = {}
+    # Groups come before those in them.
+    for number in range(len(groups) - 1, 0, -1):
+        items = groups[number].items = [instead.get(item, item) for item in groups[number].items]
+        if len(items) == 1:
+            instead[~number] = items[0]
+    groups[0].items = [instead.get(item, item) for item in groups[0].items]
+    kept = [number for number in range(len(groups)) if ~number not in instead]
+    new = {~old: ~at for at, old in enumerate(kept)}
+    made = [Group(groups[old].title, -1, [new.get(item, item) for item in groups[old].items]) for old in kept]
+    for number, group in enumerate(made):
+        for item in group.items:
+            if item < 0:
+                made[~item].parent = number
+    return made
 
 
 def _cut(groups: list[Group], drawing: Drawing) -> None:

@@ -29,7 +29,9 @@ export class Camera {
     this.fit(scene);
     if (this.scale >= 0.5) return;
     this.scale = Math.min(1, Math.max(0.6, this.width / (scene.width + 20)));
-    this.centre(scene.width / 2, this.height / this.scale / 2 - 10);
+    const first = scene.boxes.reduce((top, box) => (!box.open && (!top || box.y < top.y) ? box : top), null);
+    const whole = scene.width * this.scale <= this.width || !first;
+    this.centre(whole ? scene.width / 2 : first.x + first.w / 2, this.height / this.scale / 2 - 10);
   }
 
   centre(x, y) {
