@@ -17,10 +17,7 @@ from relay2relax.translator.arguments import Argument, flatten
 
 @dataclass(frozen=True, slots=True)
 class RecordedPart:
-    """A part as a module, the arrays of its parameters by name, and its results.
-
-    A tuple's arrays are ``name.0`` and so on.
-    """
+    """A part as a module, the arrays of its parameters by name, and its results."""
 
     module: IRModule
     inputs: Mapping[str, Array]
@@ -34,7 +31,7 @@ def record_parts(mod: IRModule, parts: Sequence[Part], arguments: Sequence[Argum
     """
     mod = typed_module(mod)
     main = mod["main"]
-    wanted = {one for part in parts for one in (*part.inputs, *part.outputs)}
+    wanted = {one for part in parts for one in (*(given.node for given in part.inputs), *part.outputs)}
     seen: dict[Expr, Any] = {
         param: value for param, value in zip(main.params, arguments, strict=True) if param in wanted
     }
@@ -49,12 +46,11 @@ def record_parts(mod: IRModule, parts: Sequence[Part], arguments: Sequence[Argum
 
 def _recorded(mod: IRModule, part: Part, seen: Mapping[Expr, Any]) -> RecordedPart:
     inputs: dict[str, Array] = {}
-    for param, node in zip(part.function.params, part.inputs, strict=True):
-        arrays = flatten(seen[node])
-        if isinstance(seen[node], tuple):
-            inputs.update((f"{param.name}.{place}", array) for place, array in enumerate(arrays))
-        else:
-            inputs[param.name] = arrays[0]
+    for param, one in zip(part.function.params, part.inputs, strict=True):
+        value = seen[one.node]
+        for place in one.path:
+            value = value[place]
+        inputs[param.name] = flatten(value)[0]
     expected = tuple(array for node in part.outputs for array in flatten(seen[node]))
     return RecordedPart(alone(mod, part.function), inputs, expected)
 

@@ -25,7 +25,7 @@ from relay2relax.relay_ir.ir.expr import (
 )
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import free_vars
-from relay2relax.relay_ir.ir.types import TupleType
+from relay2relax.relay_ir.ir.types import TupleType, Type
 from relay2relax.relay_ir.subgraphs.names import CUT, NodeNameError, flowing, named_nodes, node_named
 
 # What every part has for itself.
@@ -33,15 +33,23 @@ _TAKEN_ALONG = (Constant, GlobalVar, Op, Constructor)
 
 
 @dataclass(frozen=True, slots=True)
+class Given:
+    """The value of a node, or where that is a tuple, the field of it that ``path`` leads to."""
+
+    node: Expr
+    path: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a program: ``function`` computes the values of the nodes ``outputs`` from those of
+    """A part of a program: ``function`` computes the values of the nodes ``outputs`` from
     ``inputs``, which its parameters are, in the same order.
 
-    Several outputs are a tuple.
+    Several outputs are a tuple. No input is one: its fields are.
     """
 
     function: Function
-    inputs: tuple[Expr, ...]
+    inputs: tuple[Given, ...]
     outputs: tuple[Expr, ...]
 
 
@@ -75,7 +83,7 @@ def split(mod: IRModule, at: Sequence[str]) -> tuple[Part, ...]:
     """
     mod = typed_module(mod)
     nodes, flow = named_nodes(mod), flowing(mod)
-    ends = [flow.seen(node_named(one, nodes)) for one in at]
+    ends = [_whole(flow.seen(node_named(one, nodes)), flow.seen) for one in at]
     result = flow.seen(mod["main"].body)
     order = {node: place for place, node in enumerate(post_order((result, *ends), flow))}
     ends = sorted({one for one in ends if isinstance(one, CUT) and one is not result}, key=order.__getitem__)
@@ -91,14 +99,16 @@ def split(mod: IRModule, at: Sequence[str]) -> tuple[Part, ...]:
     needed: list[dict[Expr, None]] = [{} for _ in range(len(ends) + 1)]
     for end, number in zip((*ends, result), range(len(ends) + 1), strict=True):
         needed[number][end] = None
+        # A field that is the result may be in the part of its tuple.
+        needed[home[end]][end] = None
     for node, number in home.items():
-        for operand in _values(flow(node), flow.seen):
+        for operand in () if not isinstance(node, CUT) else _values(flow(node), flow.seen):
             if isinstance(operand, CUT) and home[operand] < number:
                 needed[home[operand]][operand] = None
     labels = _labels(nodes, flow.seen)
     made = []
     for number, outputs in enumerate(needed):
-        inside = {flow.seen(node) for node, own in home.items() if own == number}
+        inside: set[Expr] = {node for node, own in home.items() if own == number and isinstance(node, CUT)}
         made.append(_part(mod, inside, tuple(outputs), labels, flow.seen))
     return tuple(made)
 
@@ -116,7 +126,7 @@ def join(mod: IRModule, parts: Sequence[Part]) -> IRModule:
     for number, part in enumerate(parts):
         var = GlobalVar(f"part_{number}")
         functions[var] = part.function
-        call: Expr = Call(var, tuple(values[one] for one in part.inputs))
+        call: Expr = Call(var, tuple(_field(values[one.node], one.path) for one in part.inputs))
         for place, output in enumerate(part.outputs):
             values[output] = call if len(part.outputs) == 1 else TupleGetItem(call, place)
         result = values[part.outputs[0]]
@@ -140,6 +150,19 @@ def _refuse_control_flow(nodes: Iterable[Expr]) -> None:
             )
         if isinstance(node, Call) and isinstance(node.op, Function) and free_vars(node.op):
             raise UnsupportedError("a program is split where its functions use nothing from outside of them")
+
+
+def _whole(node: Expr, seen: Callable[[Expr], Expr]) -> Expr:
+    """Return the node that a field is a field of."""
+    while isinstance(node, TupleGetItem):
+        node = seen(node.tuple_value)
+    return node
+
+
+def _field(value: Expr, path: Sequence[int]) -> Expr:
+    for place in path:
+        value = TupleGetItem(value, place)
+    return value
 
 
 def _on_the_way(first: Expr, last: Expr, flow: Callable[[Expr], Sequence[Expr]]) -> set[Expr]:
@@ -176,9 +199,16 @@ def _part(
     # A field of what is given is given itself, so that no tuple has to be.
     fields = {one for one in inside if isinstance(one, TupleGetItem) and seen(one.tuple_value) not in inside}
     inside -= fields - set(outputs)
-    params: dict[Expr, Var] = {}
+    params: dict[Given, Var] = {}
     made: dict[Expr, Expr] = {}
     taken: set[str] = set()
+
+    def given(one: Given, type_: Type, name: str) -> Expr:
+        if isinstance(type_, TupleType):
+            fields = enumerate(type_.fields)
+            return Tuple(tuple(given(Given(one.node, (*one.path, i)), field, f"{name}_{i}") for i, field in fields))
+        params[one] = Var(_free(name, taken), type_)
+        return params[one]
 
     def operands(node: Expr) -> Sequence[Expr]:
         if isinstance(node, Tuple) or node in inside:
@@ -191,9 +221,7 @@ def _part(
         elif isinstance(node, _TAKEN_ALONG) or (isinstance(node, Function) and not free_vars(node)):
             made[node] = node
         else:
-            name = _free(labels.get(node, "value"), taken)
-            params[node] = Var(name, mod.types[node])
-            made[node] = params[node]
+            made[node] = given(Given(node), mod.types[node], labels.get(node, "value"))
     body = made[outputs[0]] if len(outputs) == 1 else Tuple(tuple(made[one] for one in outputs))
     types = [mod.types[one] for one in outputs]
     result = types[0] if len(types) == 1 else TupleType(tuple(types))
