@@ -60,3 +60,24 @@ def answer(question: Generator[Any, Any, Answer]) -> Answer:
         else:
             stack.append(asked)
             told = None
+
+
+def run_steps(step: Generator[Any, Any, Any]) -> Any:
+    """Return what a step returns, with a stack for the steps that it waits for by yielding them.
+
+    >>> def total(items):
+    ...     return items[0] + (yield total(items[1:])) if items else 0
+    >>> run_steps(total([1, 2, 3]))
+    6
+    """
+    stack, value = [step], None
+    while stack:
+        try:
+            waits_for = stack[-1].send(value)
+        except StopIteration as end:  # noqa: PERF203 - how a generator returns
+            stack.pop()
+            value = end.value
+        else:
+            stack.append(waits_for)
+            value = None
+    return value

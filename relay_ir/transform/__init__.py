@@ -37,6 +37,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "dead_code": ["DeadCodeElimination", "RemoveUnusedFunctions"],
         "eta_expand": ["EtaExpand"],
         "fold_constant": ["FoldConstant"],
+        "functional.continuations": ["ToCPS", "UnCPS", "to_cps", "un_cps"],
         "functional.partial_evaluate": ["PartialEvaluate"],
         "fusion.defuse_ops": ["DefuseOps"],
         "fusion.extract_fused_functions": ["ExtractFusedFunctions", "extract_fused_functions"],
@@ -113,6 +114,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.dead_code import DeadCodeElimination, RemoveUnusedFunctions
     from relay2relax.relay_ir.transform.eta_expand import EtaExpand
     from relay2relax.relay_ir.transform.fold_constant import FoldConstant
+    from relay2relax.relay_ir.transform.functional.continuations import ToCPS, UnCPS, to_cps, un_cps
     from relay2relax.relay_ir.transform.functional.partial_evaluate import PartialEvaluate
     from relay2relax.relay_ir.transform.fusion.defuse_ops import DefuseOps
     from relay2relax.relay_ir.transform.fusion.extract_fused_functions import (
@@ -250,9 +252,11 @@ __all__ = [
     "TensorAffineType",
     "ToANormalForm",
     "ToBasicBlockNormalForm",
+    "ToCPS",
     "ToGraphNormalForm",
     "ToMixedPrecision",
     "TupleAffineType",
+    "UnCPS",
     "block_sparse",
     "extract_fused_functions",
     "function_pass",
@@ -265,4 +269,6 @@ __all__ = [
     "register_mixed_precision_conversion",
     "register_op_attr",
     "register_optional_fake_quantization_to_integer",
+    "to_cps",
+    "un_cps",
 ]

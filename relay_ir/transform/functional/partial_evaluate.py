@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.core.passes import Pass
+from relay2relax.core.walk import run_steps
 from relay2relax.ops.registry.evaluate import kernel_value
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.analysis import Feature, detect_feature, free_vars
@@ -37,6 +38,7 @@ from relay2relax.relay_ir.ir.expr import (
 )
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, pattern_vars, rewrite
+from relay2relax.relay_ir.ir.type_mapping import substitute_types
 from relay2relax.relay_ir.ir.types import Type, TypeVar
 from relay2relax.relay_ir.transform.effects import acts
 from relay2relax.relay_ir.transform.functional.partial_values import (
@@ -56,6 +58,9 @@ from relay2relax.relay_ir.transform.functional.partial_values import (
 )
 from relay2relax.relay_ir.transform.inline import fresh_copy
 from relay2relax.relay_ir.transform.let_forms import ToANormalForm
+
+# What type parameters stand for, None where that is not known.
+Types: TypeAlias = "Mapping[TypeVar, Type | None]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +84,8 @@ class PartialEvaluate(Pass[IRModule]):
             mod = ToANormalForm()(mod)
         walk = _Evaluation(mod)
         for var in mod.functions:
-            _run(walk.global_var(var))
+            run_steps(walk.global_var(var))
         return replace(mod, functions={var: walk.functions[var.name] for var in mod.functions}, types={})
-
-
-def _run(step: Generator[Any, Any, Any]) -> Any:
-    """Return the result of a step, with a stack of its own for those that it waits for."""
-    stack, value = [step], None
-    while stack:
-        try:
-            waits_for = stack[-1].send(value)
-        except StopIteration as end:  # noqa: PERF203 - how a generator returns
-            stack.pop()
-            value = end.value
-        else:
-            stack.append(waits_for)
-            value = None
-    return value
 
 
 class _Evaluation:
@@ -269,7 +259,7 @@ class _Evaluation:
 
     def _function(self, function: Function, lets: Lets, name: Var) -> Step:
         unfold = self._unfold(function, name)
-        made: Function = yield self._body(self._copy(function), unfold, name)
+        made: Function = yield self._body(self._copy(function, {}), unfold, name)
         return Partial(lets.push(made, name), Closure(unfold))
 
     def _body(self, function: Function, unfold: Unfold, name: Expr) -> Generator[Any, Any, Function]:
@@ -279,7 +269,8 @@ class _Evaluation:
         frame, lets = self.store.enter(), Lets()
         self.store.forget()
         given = tuple(map(Partial, function.params))
-        result: Partial = yield unfold(Partial(name, Closure(unfold)), Call(name, ()), given, lets)
+        call = Call(name, (), type_args=function.type_params)
+        result: Partial = yield unfold(Partial(name, Closure(unfold)), call, given, lets)
         self.store.leave(frame)
         return replace(function, body=lets.around(result.dynamic))
 
@@ -296,7 +287,7 @@ class _Evaluation:
             if left is None:
                 return _residual(callee, call, args, lets)
             self.fuel[number] = left
-            copy = self._copy(function)
+            copy = self._copy(function, _instantiation(function, call.type_args))
             self.values.update(outside)
             if isinstance(name, Var):
                 self.values[name] = callee
@@ -315,13 +306,10 @@ class _Evaluation:
             if isinstance(node, Function):
                 self.numbers.setdefault(node, len(self.numbers))
 
-    def _copy(self, function: Function) -> Function:
-        """Return a copy with variables of its own, without the types that its type parameters
-        name.
-        """
-        gone = set(function.type_params)
-        copy = fresh_copy(function, {}, lambda var: replace(var, type_annotation=_known(var.type_annotation, gone)))
-        copy = _without(copy, gone) if gone else copy
+    def _copy(self, function: Function, types: Types) -> Function:
+        """Return a copy with variables of its own, and type parameters replaced."""
+        copy = fresh_copy(function, {}, lambda var: replace(var, type_annotation=_known(var.type_annotation, types)))
+        copy = _instance(copy, types) if types else copy
         for old, new in zip(_functions(function), _functions(copy), strict=True):
             self.numbers[new] = self.numbers[old]
         assert isinstance(copy, Function)
@@ -332,27 +320,40 @@ def _functions(root: Expr) -> list[Function]:
     return [node for node in nodes(root) if isinstance(node, Function)]
 
 
-def _known(ty: Type | None, gone: set[TypeVar]) -> Type | None:
-    """Return ``ty`` where it names none of the type variables that are gone.
+def _instantiation(function: Function, type_args: Sequence[Type]) -> Types:
+    params = function.type_params
+    given = type_args if len(type_args) == len(params) else [None] * len(params)
+    return dict(zip(params, given, strict=True))
 
-    Inference finds the others again for each call that is unfolded.
+
+def _known(ty: Type | None, types: Types) -> Type | None:
+    """Return ``ty`` with its type parameters replaced, None where one is not known.
+
+    Inference finds it again for each call that is unfolded.
     """
-    return None if ty is None or gone & set(all_type_vars(ty)) else ty
+    if ty is None or not types:
+        return ty
+    named = types.keys() & set(all_type_vars(ty))
+    if any(types[one] is None for one in named):
+        return None
+    return substitute_types(ty, {one: found for one in named if (found := types[one]) is not None})
 
 
-def _without(root: Expr, gone: set[TypeVar]) -> Expr:
-    """Return ``root`` without the type arguments, and declared results, that name ``gone``."""
+def _instance(root: Expr, types: Types) -> Expr:
+    """Return ``root`` with type parameters replaced in type arguments and declared results."""
 
-    def plain(node: Expr) -> Expr:
+    def instance(node: Expr) -> Expr:
         match node:
-            case Call(type_args=types) if any(_known(one, gone) is None for one in types):
-                return replace(node, type_args=())
+            case Call(type_args=args) if args:
+                found = [_known(one, types) for one in args]
+                given = tuple(one for one in found if one is not None)
+                return replace(node, type_args=given if len(given) == len(found) else ())
             case Function(ret_type=ty, type_params=params):
-                kept = tuple(one for one in params if one not in gone)
-                return replace(node, ret_type=_known(ty, gone), type_params=kept)
+                kept = tuple(one for one in params if one not in types)
+                return replace(node, ret_type=_known(ty, types), type_params=kept)
         return node
 
-    return rewrite(root, plain)
+    return rewrite(root, instance)
 
 
 def _residual(callee: Partial, call: Call, args: Sequence[Partial], lets: Lets) -> Partial:
