@@ -38,6 +38,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "eta_expand": ["EtaExpand"],
         "fold_constant": ["FoldConstant"],
         "functional.continuations": ["ToCPS", "UnCPS", "to_cps", "un_cps"],
+        "functional.defunctionalization": ["Defunctionalization"],
         "functional.partial_evaluate": ["PartialEvaluate"],
         "fusion.defuse_ops": ["DefuseOps"],
         "fusion.extract_fused_functions": ["ExtractFusedFunctions", "extract_fused_functions"],
@@ -115,6 +116,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.eta_expand import EtaExpand
     from relay2relax.relay_ir.transform.fold_constant import FoldConstant
     from relay2relax.relay_ir.transform.functional.continuations import ToCPS, UnCPS, to_cps, un_cps
+    from relay2relax.relay_ir.transform.functional.defunctionalization import Defunctionalization
     from relay2relax.relay_ir.transform.functional.partial_evaluate import PartialEvaluate
     from relay2relax.relay_ir.transform.fusion.defuse_ops import DefuseOps
     from relay2relax.relay_ir.transform.fusion.extract_fused_functions import (
@@ -198,6 +200,7 @@ __all__ = [
     "Conv2dToSparse2",
     "ConvertLayout",
     "DeadCodeElimination",
+    "Defunctionalization",
     "DefuseOps",
     "DenseToSparse",
     "DivToMul",

@@ -109,11 +109,12 @@ def fresh_copy(root: Expr, values: Mapping[Var, Expr], fresh: Callable[[Var], Va
     roots: tuple[Expr, ...] = (root,)
     for node in post_order(roots, lambda one: () if one in done else children(one)):
         if node not in done:
-            done[node] = _rebind(with_children(node, [done[child] for child in children(node)]), renamed)
+            done[node] = rebind(with_children(node, [done[child] for child in children(node)]), renamed)
     return done[root]
 
 
-def _rebind(node: Expr, renamed: dict[Var, Var]) -> Expr:
+def rebind(node: Expr, renamed: Mapping[Var, Var]) -> Expr:
+    """Return ``node`` with the variables that it binds itself replaced."""
     match node:
         case Let():
             return replace(node, var=renamed[node.var])
@@ -125,7 +126,7 @@ def _rebind(node: Expr, renamed: dict[Var, Var]) -> Expr:
     return node
 
 
-def _rebind_pattern(pattern: Pattern, renamed: dict[Var, Var]) -> Pattern:
+def _rebind_pattern(pattern: Pattern, renamed: Mapping[Var, Var]) -> Pattern:
     match pattern:
         case PatternVar():
             return replace(pattern, var=renamed[pattern.var])

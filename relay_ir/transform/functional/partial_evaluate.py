@@ -39,7 +39,7 @@ from relay2relax.relay_ir.ir.expr import (
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, pattern_vars, rewrite
 from relay2relax.relay_ir.ir.type_mapping import substitute_types
-from relay2relax.relay_ir.ir.types import Type, TypeVar
+from relay2relax.relay_ir.ir.types import IncompleteType, Type, TypeVar
 from relay2relax.relay_ir.transform.effects import acts
 from relay2relax.relay_ir.transform.functional.partial_values import (
     Cell,
@@ -323,7 +323,8 @@ def _functions(root: Expr) -> list[Function]:
 def _instantiation(function: Function, type_args: Sequence[Type]) -> Types:
     params = function.type_params
     given = type_args if len(type_args) == len(params) else [None] * len(params)
-    return dict(zip(params, given, strict=True))
+    known = [None if isinstance(one, IncompleteType) else one for one in given]
+    return dict(zip(params, known, strict=True))
 
 
 def _known(ty: Type | None, types: Types) -> Type | None:
