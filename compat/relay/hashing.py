@@ -26,12 +26,15 @@ def hash_of(root: object, map_free_vars: bool = False) -> int:
     ``map_free_vars``. Nodes that are shared are looked into once.
     """
     numbers: dict[object, int] = {}
+    bound = None if map_free_vars else _bound(root)
     seen: dict[object, int] = {}
     found = 0
     stack: list[object] = [root]
     while stack:
         one = stack.pop()
-        if isinstance(one, _VARIABLES):
+        if isinstance(one, _VARIABLES) and bound is not None and one not in bound:
+            word = f"free {id(one)}"
+        elif isinstance(one, _VARIABLES):
             met = one in numbers
             word = f"var {numbers.setdefault(one, len(numbers))}"
             if not met and isinstance(one, ir.Var):
@@ -60,6 +63,34 @@ def hash_of(root: object, map_free_vars: bool = False) -> int:
         else:
             word = f"{type(one).__name__} {one}"
         found = zlib.crc32(word.encode("utf-8", "surrogatepass"), found)
+    return found
+
+
+def _bound(root: object) -> set[object]:
+    """Return the variables that something in ``root`` binds."""
+    found: set[object] = set()
+    seen: set[int] = set()
+    stack = [root]
+    while stack:
+        one = stack.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        match one:
+            case ir.Function():
+                found.update((*one.params, *one.type_params))
+            case ir.Let() | ir.PatternVar():
+                found.add(one.var)
+            case ty.FuncType():
+                found.update(one.type_params)
+        if isinstance(one, Mapping):
+            stack += one.values()
+        elif isinstance(one, (tuple, list)):
+            stack += one
+        elif isinstance(one, IRModule):
+            stack += (one.functions, one.type_definitions)
+        elif is_dataclass(one) and not isinstance(one, (type, Span)):
+            stack += [getattr(one, part.name) for part in fields(one) if part.name not in _IGNORED]
     return found
 
 

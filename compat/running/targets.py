@@ -10,6 +10,8 @@ from contextvars import ContextVar
 from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
 
+# What TVM knows of kernels of targets, though none of them exists here.
+_MOST_ARGUMENTS = {"opencl": 128, "metal": 31}
 _KINDS = {"llvm": "c", "c": "c"}
 
 
@@ -50,6 +52,12 @@ class Target:
         if found is None and not allow_none:
             raise ValueError("Target context required. Please set it by constructing a TVM target.")
         return found
+
+    @property
+    def max_function_args(self) -> int:
+        """How many arguments a kernel may have; 0 for any number."""
+        given = self.attrs.get("max_function_args", _MOST_ARGUMENTS.get(self.kind.name, 0))
+        return int(str(given))
 
     def get_target_device_type(self) -> int:
         """Return the number of the device's kind."""

@@ -16,7 +16,7 @@ _WHY = {
         "tvm.target.datatype tvm.contrib.cc"
     ),
     "kernels are those of the operators' records": (
-        "tvm.topi.nn.qnn tvm.topi.cuda tvm.topi.arm_cpu.qnn_legalize tvm.topi.sparse.utils tvm.topi.generic "
+        "tvm.topi.cuda tvm.topi.arm_cpu.qnn_legalize tvm.topi.sparse.utils tvm.topi.generic "
         "tvm.topi.x86 tvm.topi.cuda.conv3d_winograd tvm.relay.qnn.op.legalizations "
         "tvm.relay.qnn.op.canonicalizations tvm.relay.op.strategy"
     ),

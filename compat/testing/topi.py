@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import cast
 
 FOLDER = "RELAY2RELAX_TVM"
+# How simulated quantisation is told which dtype it stands for.
+SQNN_DTYPE_TO_CODE = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 
 
 def folder() -> Path | None:

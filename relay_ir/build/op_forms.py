@@ -108,6 +108,7 @@ _DEFAULTS: dict[str, Arguments] = {
     "qnn.dequantize": {"out_dtype": "float32"},
     "qnn.quantize": {"out_dtype": "int8"},
     "qnn.requantize": {"out_dtype": "int8"},
+    "qnn.simulated_dequantize": {"out_dtype": "float32"},
     "random.normal": {"out_dtype": "float32", "mean": 0.0, "scale": 1.0},
     "random.uniform": {"out_dtype": "float32", "low": 0.0, "high": 1.0},
     "searchsorted": {"dtype": "int32"},
