@@ -16,7 +16,7 @@ from relay2relax.ops.registry.record import A, OpDef
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, as_prim, is_any
-from relay2relax.tir.ir.expr import IntImm
+from relay2relax.tir.ir.expr import IntImm, PrimExpr
 from relay2relax.tir.ir.stmt import FuncOrigin, PrimFunc
 
 
@@ -115,11 +115,16 @@ def _placeholders(op: OpDef, args: Sequence[Type | Shape]) -> tuple[list[te.Tens
 def describe(op: OpDef[A], attrs: A) -> dict[str, Any]:
     """Return operator name and attributes as plain values.
 
-    Attributes that are null are left out.
+    Attributes that are null are left out, and those that hold an expression of the program: its
+    operands are the arguments.
     """
-    values = {field.name: getattr(attrs, field.name) for field in attr_fields(op.attrs)}
-    plain = {name: _plain(value) for name, value in values.items() if value is not None}
+    values = {field.name: (field.kind, getattr(attrs, field.name)) for field in attr_fields(op.attrs)}
+    plain = {name: _plain(value) for name, (kind, value) in values.items() if _is_plain(kind, value)}
     return {"op_name": op.name, **({"op_attrs": plain} if plain else {})}
+
+
+def _is_plain(kind: str, value: object) -> bool:
+    return value is not None and (kind != "Expr" or isinstance(value, (int, float, str, tuple, PrimExpr)))
 
 
 def _plain(value: object) -> object:

@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from recorded_cases import arguments, entry, has_data, problem
 from sweep import sampled
+from typed import of_type
 
-from relay2relax.relay_ir import bind_params, infer_type, parse, structural_equal
+from relay2relax import backends
+from relay2relax.relay_ir import Function, bind_params, infer_type, parse, structural_equal
 from relay2relax.relay_ir.json.reader import decode_nodes
 from relay2relax.relay_ir.text.lexer import metadata_offsets
 
@@ -53,3 +56,16 @@ def test_dumps_load_and_are_the_program_again(recorded: Any) -> None:
         equal += 1
     assert count >= 20
     assert equal >= count // 2
+
+
+@pytest.mark.golden
+def test_dumps_with_their_constants_compute_what_was_recorded(recorded: Any) -> None:
+    count = 0
+    for case in sampled((case for case in dumps(recorded) if has_data(case)), 1):
+        name = entry(case)
+        mod = bind_params(parse(case["typed"], case["id"]), constants(case["text"]), name)
+        mod = infer_type(mod, declare_results=True)
+        run = backends.create_executor("debug", mod).evaluate(name)
+        assert not problem(run(*arguments(case, of_type(mod[name], Function))), case, mod), case["id"]
+        count += 1
+    assert count >= 15

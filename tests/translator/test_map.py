@@ -15,11 +15,16 @@ from typed import present
 
 from relay2relax import relax_ir, relay_ir, translator
 from relay2relax.core import ParseError, Relay2RelaxError
+from relay2relax.core.dtype import of_array
 from relay2relax.core.source import SourceRange
-from relay2relax.relax_ir.ir.visit import all_sequences, bindings
+from relay2relax.relax_ir.ir.visit import all_sequences, bindings, values
+from relay2relax.tir.extent import static
+from relay2relax.tir.ir.expr import IntImm
 from relay2relax.tir.ir.stmt import PrimFunc
 
-FILES = ("operators", "dynamic", "language", "frontend_onnx", "frontend_torch", "random", "passes")
+FILES = (
+    "operators", "dynamic", "language", "frontend_onnx", "frontend_torch", "random", "passes", "mutated", "msc",
+)  # fmt: skip
 BINDING = translator.PlaceKind.BINDING
 VIAS: tuple[translator.Via, ...] = ("tir", "graph")
 
@@ -61,7 +66,7 @@ def programs(recorded: Any, file: str, step: int) -> Iterator[tuple[str, Mapping
             mod = relay_ir.load_json(case["json"]) if place % 2 and case.get("json") else relay_ir.parse(case["text"])
         except Relay2RelaxError:
             continue
-        if len(mod.functions) == 1 or "main" in mod:
+        if mod.functions:
             yield f"{file} {case['id']}", case, mod
 
 
@@ -128,48 +133,134 @@ def check_receipt(name: str, mod: relay_ir.IRModule, traced: translator.Traced) 
     found["annotation"] -= marks
     found["name"] -= sum(node.kind == "Function" and bool(node.name) for node in traced.map.relay)
     assert {key: found[key] for key in wanted} == dict(wanted), name
-    read = attributes_read(mod)
+    read = read_there(mod)
     for item in traced.map.receipt:
         assert item.note or item.fate is translator.Fate.KEPT, (name, item)
         if item.fate is translator.Fate.KEPT and item.node >= 0:
             check_kept(name, item, traced, read)
+        if item.note.startswith("op_attrs of the PrimFunc"):
+            check_moved(name, item, traced, read)
 
 
 Read: TypeAlias = "dict[tuple[str, SourceRange | int | None], list[Any]]"
 
 
-def attributes_read(mod: relay_ir.IRModule) -> Read:
-    """Return the attributes of the operators' calls, by name and place in the text or document that
-    was read.
+def read_there(mod: relay_ir.IRModule) -> Read:
+    """Return what was read, by its kind, or an operator's name, and its place in the text or
+    document: attributes of calls and functions, annotated types of variables and results.
     """
     found: Read = {}
     for part in parts(tuple(mod.functions.values())):
+        place = mod.document_nodes.get(part) if mod.document_nodes else mod.locations.get(part)
         match part:
             case relay_ir.Call(relay_ir.Op(name), _, attrs):
-                place = mod.document_nodes.get(part) if mod.document_nodes else mod.locations.get(part)
                 found.setdefault((name, place), []).append(attrs)
+            case relay_ir.Function():
+                found.setdefault(("Function", place), []).append(dict(part.attrs))
+                found.setdefault(("result", place), []).append(part.ret_type)
+            case relay_ir.Var():
+                found.setdefault(("type", place), []).append(part.type_annotation)
     return found
 
 
 def check_kept(name: str, item: translator.Item, traced: translator.Traced, read: Read) -> None:
-    places = list(traced.map.places(item.node))
+    """What is kept has the value that was read, where it stands in the script."""
+    node, places = traced.map.relay[item.node], list(traced.map.places(item.node))
     assert places, (name, item)
-    lines = read_bindings(traced)
-    if item.aspect == "annotation":
-        kinds = (translator.PlaceKind.PARAMETER, translator.PlaceKind.FUNCTION)
-        assert any(place.kind in kinds for place in places) or item.name == "result", (name, item)
-    if item.aspect == "name":
-        assert item.name in {place.name for place in places}, (name, item)
-    elif item.aspect == "dtype" and traced.map.relay[item.node].kind == "Call":
-        infos = [str(lines[place.function, place.name].var.info) for place in places if place.kind is BINDING]
-        assert any(f"dtype='{item.name}'" in one for one in infos), (name, item, infos)
-    elif item.aspect == "attribute" and traced.map.relay[item.node].kind == "Call":
-        calls = [lines[place.function, place.name].value for place in places if place.kind is BINDING]
-        attrs = [call.attrs for call in calls if isinstance(call, relax_ir.Call)]
-        node = traced.map.relay[item.node]
-        said = [getattr(one, item.name) for one in read[node.name, node.text if node.json is None else node.json]]
-        written = [getattr(one, item.name) for one in attrs if hasattr(one, item.name)]
-        assert any(one in said for one in written), (name, item, said, written)
+    there = node.text if node.json is None else node.json
+    lines, functions = read_bindings(traced), read_functions(traced)
+    bound = [lines[place.function, place.name] for place in places if place.kind is BINDING]
+    where = (name, item, node)
+    match item.aspect, node.kind:
+        case "name", _:
+            assert item.name in {place.name for place in places}, where
+        case "dtype", "Call":
+            assert any(f"dtype='{item.name}'" in str(one.var.info) for one in bound), where
+        case "dtype", "Constant":
+            assert item.name in dtypes_of_constants(traced), where
+        case "attribute", "Call":
+            said = [getattr(one, item.name) for one in read[node.name, there]]
+            calls = [one.value.attrs for one in bound if isinstance(one.value, relax_ir.Call)]
+            written = [getattr(one, item.name) for one in calls if hasattr(one, item.name)]
+            assert any(one in said for one in written), (*where, said, written)
+        case (("attribute" | "partition"), "Function"):
+            said = [one[item.name] for one in read["Function", there] if item.name in one]
+            local = [one.value for one in bound if isinstance(one.value, relax_ir.Function)]
+            made = [functions[place.function] for place in places if place.kind is translator.PlaceKind.FUNCTION]
+            assert any(one.attrs.get(item.name) in said for one in (*made, *local)), (*where, said)
+        case "annotation", _:
+            infos = [info for place in places for info in declared(place, functions, bound, item.name == "result")]
+            said = read["result" if item.name == "result" else "type", there]
+            assert any(alike(one, info) for one in said for info in infos), (*where, said, infos)
+        case other:
+            raise AssertionError((other, *where))
+
+
+def declared(
+    place: translator.Place,
+    functions: Mapping[str, relax_ir.Function],
+    bound: list[relax_ir.Binding | relax_ir.MatchCast],
+    of_result: bool,
+) -> list[relax_ir.StructInfo]:
+    """Return what the script declares at a place: of the result of a function there, or of a
+    parameter, of a local function as well.
+    """
+    here = functions[place.function]
+    local = [one.value for seq in all_sequences([here.body]) for one in bindings(seq)]
+    inner = [one for one in local if isinstance(one, relax_ir.Function)]
+    if of_result:
+        own = [here] if place.kind is translator.PlaceKind.FUNCTION else []
+        return [one.ret for one in (*own, *(b.value for b in bound if isinstance(b.value, relax_ir.Function)))]
+    return [param.info for one in (here, *inner) for param in one.params if param.name == place.name]
+
+
+def alike(said: relay_ir.Type | None, info: relax_ir.StructInfo) -> bool:
+    """Whether struct info says what a type does; extents that are not numbers are others there."""
+    match said, info:
+        case relay_ir.TensorType(shape, dtype), relax_ir.TensorStructInfo(extents, other) if extents is not None:
+            pairs = list(zip(shape, extents, strict=True)) if len(shape) == len(extents) else [(0, 1)]
+            return dtype == other and all(static(a) == static(b) for a, b in pairs)
+        case relay_ir.TupleType(fields), relax_ir.TupleStructInfo(others):
+            return len(fields) == len(others) and all(map(alike, fields, others))
+    return False
+
+
+@lru_cache(maxsize=1)
+def read_functions(traced: translator.Traced) -> dict[str, relax_ir.Function]:
+    """Return the functions of the script, by their names."""
+    module = relax_ir.parse(traced.module.script(), check_well_formed=False)
+    return {var.name: one for var, one in module.functions.items() if isinstance(one, relax_ir.Function)}
+
+
+@lru_cache(maxsize=1)
+def dtypes_of_constants(traced: translator.Traced) -> set[str]:
+    found = [
+        value
+        for one in read_functions(traced).values()
+        for seq in all_sequences([one.body])
+        for expr in (*(step.value for step in bindings(seq)), seq.body)
+        for value in values(expr)
+    ]
+    return {of_array(one.data) for one in found if isinstance(one, relax_ir.Constant)}
+
+
+def check_moved(name: str, item: translator.Item, traced: translator.Traced, read: Read) -> None:
+    """What moved to the attributes of a PrimFunc has the value that was read."""
+    node = traced.map.relay[item.node]
+    kernel = traced.module[item.note.removeprefix("op_attrs of the PrimFunc ")]
+    said = [getattr(one, item.name) for one in read[node.name, node.text if node.json is None else node.json]]
+    written = cast("Mapping[str, object]", kernel.attrs["op_attrs"])[item.name]
+    assert any(plain(one) == plain(written) for one in said), (name, item, said, written)
+
+
+def plain(value: object) -> object:
+    """Return an attribute as text, lists and tuples alike; a number may be a constant."""
+    match value:
+        case relay_ir.Constant(data) if data.ndim == 0:
+            return float(data)
+        case IntImm(number) | (int() | float() as number):
+            return float(number)
+    return tuple(map(plain, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 @lru_cache(maxsize=1)

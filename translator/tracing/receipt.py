@@ -17,6 +17,8 @@ from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
 from relay2relax.relax_ir.ir.expr import CallTIR
 from relay2relax.relay_ir.ir.expr import OpaqueAttrs
+from relay2relax.relay_ir.ir.rewrite import attr_operands
+from relay2relax.tir.extent import static
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.translator.tracing.model import Fate, Item, Place, PlaceKind, RelayNode
 
@@ -27,8 +29,8 @@ _REGION = ("annotation.compiler_begin", "annotation.compiler_end")
 @dataclass(frozen=True, slots=True)
 class Standing:
     """A Relay node on its way into the receipt: its number, the expression, what the map says of
-    it, the places in Relax with what stands there, its type, and the dtypes of what is bound
-    there.
+    it, the places in Relax with what stands there, its type, the dtypes of what is bound there, and
+    what is declared of parameters there.
     """
 
     number: int
@@ -38,6 +40,7 @@ class Standing:
     values: Sequence[relax_ir.Expr]
     type_: relay_ir.Type | None
     dtypes: Collection[str]
+    infos: Sequence[relax_ir.StructInfo]
 
     def item(self, aspect: str, name: str, fate: Fate, note: str = "") -> Item:
         """Return the item of one thing that the node says; where nothing of the node is left, the
@@ -115,8 +118,10 @@ def _call(one: Standing, module: relax_ir.IRModule, name: str, attrs: object) ->
         for field in _attributes(attrs):
             yield one.item("attribute", field, Fate.DROPPED, f"it is {name}'s, of which Relax has nothing")
         return
+    operands = attr_operands(one.expr) if isinstance(one.expr, relay_ir.Call) else {}
     for field, value in _attributes(attrs).items():
-        yield one.item("attribute", field, *_attribute(one, module, op, field, value))
+        fate = (Fate.IMPLIED, "an operand of the call") if field in operands else None
+        yield one.item("attribute", field, *(fate or _attribute(one, module, op, field, value)))
 
 
 def _attribute(
@@ -177,16 +182,30 @@ def _written(op: OpDef) -> str:
 def _variable(one: Standing, var: relay_ir.Var) -> Iterator[Item]:
     yield one.item("name", var.name, *_named(one, var.name))
     if var.type_annotation is not None:
-        parameter = any(place.kind is PlaceKind.PARAMETER for place in one.places)
+        infos = one.infos
         note = "the struct info of what it is bound to"
-        yield one.item("annotation", "type", *(_declared(var.type_annotation) if parameter else (Fate.MOVED, note)))
+        yield one.item("annotation", "type", *(_declared(var.type_annotation, infos) if infos else (Fate.MOVED, note)))
     if var.virtual_device is not None:
         yield one.item("device", str(var.virtual_device), Fate.DROPPED, "the Relax module names no devices")
 
 
-def _declared(annotated: relay_ir.Type) -> tuple[Fate, str]:
-    """Return what became of the type of a parameter or a result, which is its struct info."""
-    return (Fate.MOVED, "struct info, where unknown extents have names") if has_any(annotated) else (Fate.KEPT, "")
+def _declared(annotated: relay_ir.Type, infos: Sequence[relax_ir.StructInfo]) -> tuple[Fate, str]:
+    """Return what became of the type of a parameter or a result, which has one of the ``infos``."""
+    if has_any(annotated):
+        return Fate.MOVED, "struct info, where unknown extents have names"
+    if any(_says(info, annotated) for info in infos):
+        return Fate.KEPT, ""
+    return Fate.MOVED, "struct info of the values that Relax has there"
+
+
+def _says(info: relax_ir.StructInfo, type_: relay_ir.Type) -> bool:
+    """Whether struct info says what a type does; extents that are not numbers have other widths."""
+    match type_, info:
+        case relay_ir.TensorType(shape, dtype), relax_ir.TensorStructInfo(extents, other) if extents is not None:
+            return dtype == other and [static(one) for one in shape] == [static(one) for one in extents]
+        case relay_ir.TupleType(fields), relax_ir.TupleStructInfo(others):
+            return len(fields) == len(others) and all(map(_says, others, fields))
+    return False
 
 
 def _function(one: Standing, function: relay_ir.Function, module: relax_ir.IRModule) -> Iterator[Item]:
@@ -207,7 +226,7 @@ def _function(one: Standing, function: relay_ir.Function, module: relax_ir.IRMod
             note = "Relax has no such attribute of functions" if made else "the function is inlined"
             yield one.item(aspect, key, Fate.DROPPED, note)
     if function.ret_type is not None:
-        kept = _declared(function.ret_type)
+        kept = _declared(function.ret_type, [one.ret for one in made])
         yield one.item("annotation", "result", *(kept if made else (Fate.IMPLIED, "its body stands elsewhere")))
     for parameter in function.type_params:
         yield one.item("annotation", parameter.name, Fate.IMPLIED, "Relax infers types")

@@ -70,7 +70,7 @@ class RelaxPlaces:
     def __init__(self, module: relax_ir.IRModule, rewrites: Rewrites) -> None:
         self.places: list[Place] = []
         self.of: dict[relax_ir.Expr, int] = {}
-        # What stands at a place: the value of a binding, a function.
+        # What stands at a place: the value of a binding, a function, a parameter.
         self.values: dict[int, relax_ir.Expr] = {}
         # The dtypes of what is bound at a place.
         self.dtypes: dict[int, frozenset[str]] = {}
@@ -81,7 +81,7 @@ class RelaxPlaces:
             name = functions[var]
             self._add(var, Place(PlaceKind.FUNCTION, name, name), func)
             for param in func.params:
-                self._add(param, Place(PlaceKind.PARAMETER, name, names[param]))
+                self._add(param, Place(PlaceKind.PARAMETER, name, names[param]), param)
             for seq in all_sequences([func.body]):
                 for binding in bindings(seq):
                     value = binding.value
@@ -90,7 +90,7 @@ class RelaxPlaces:
                     bound = names.get(binding.var, "_")  # what is called for its effect has no name
                     self._add(binding.var, Place(PlaceKind.BINDING, name, bound, called), value)
                     for param in value.params if isinstance(value, relax_ir.Function) else ():
-                        self._add(param, Place(PlaceKind.PARAMETER, name, names[param]))
+                        self._add(param, Place(PlaceKind.PARAMETER, name, names[param]), param)
                     self._constants(value)
                 self._constants(seq.body)
         for new in list(self.of):
@@ -199,7 +199,9 @@ def _standing(
     places = dict.fromkeys(place for one in node.graph for place in found.graph[one].relax)
     values_ = [relax.values[place] for place in places if place in relax.values]
     dtypes = frozenset(dtype for place in places for dtype in relax.dtypes.get(place, ()))
-    return Standing(number, expr, node, [found.relax[place] for place in places], values_, type_, dtypes)
+    params = [relax.values[place] for place in places if relax.places[place].kind is PlaceKind.PARAMETER]
+    infos = [one.info for one in params if isinstance(one, relax_ir.Var)]
+    return Standing(number, expr, node, [found.relax[place] for place in places], values_, type_, dtypes, infos)
 
 
 def _why(got: Sequence[Value]) -> str:
