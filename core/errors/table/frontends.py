@@ -90,3 +90,29 @@ FORM = ErrorKind(
     template="{node} is not imported: {problem}",
     exit=ExitCode.UNSUPPORTED,
 )
+ONNX_OPERATORS = ErrorKind(
+    "R2R-0564",
+    "an ONNX model has operators that are not imported",
+    """The message names all of them, how many nodes each has, and the first nodes. A conversion of
+    one's own is given as `custom_convert_map`, or registered by
+    `frontend.register_onnx_operator`.""",
+    """
+    from onnx import TensorProto, helper
+    from relay2relax import relay_ir
+
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 2]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Det", ["x"], ["y"])], "g", [x], [y])
+    relay_ir.frontend.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    """,
+    """
+    from onnx import TensorProto, helper
+    from relay2relax import relay_ir
+
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 2]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Abs", ["x"], ["y"])], "g", [x], [y])
+    relay_ir.frontend.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    """,
+    template="ONNX operators that are not imported: {names}",
+    help="give a conversion of your own: `custom_convert_map={'Name': function}`",
+    exit=ExitCode.UNSUPPORTED,
+)

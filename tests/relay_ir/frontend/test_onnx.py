@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -170,26 +171,108 @@ def test_what_is_imported_computes_what_onnx_runtime_computes(name: str) -> None
 
 
 def test_what_is_not_imported_is_named() -> None:
-    nodes = [helper.make_node("Einsum", ["x"], ["a"], equation="ij->ji"), helper.make_node("Elu", ["a"], ["y"])]
-    with pytest.raises(UnsupportedError, match="not imported: Einsum, Elu"):
-        frontend.from_onnx(model(nodes, {"x": [2, 3]}, {}))
+    nodes = [
+        helper.make_node("Det", ["x"], ["a"], "first"),
+        helper.make_node("Det", ["a"], ["b"]),
+        helper.make_node("Invented", ["b"], ["y"], domain="my.own"),
+    ]
+    named = r"not imported: Det \(2: 'first', 'Det_1'\); my\.own\.Invented \(1: 'Invented_2'\)"
+    with pytest.raises(UnsupportedError, match=named):
+        frontend.from_onnx(model(nodes, {"x": [2, 2]}, {}))
     nodes = [
         helper.make_node("MaxPool", ["x"], ["a", "places"], kernel_shape=[2, 2]),
         helper.make_node("Abs", ["places"], ["y"]),
     ]
-    with pytest.raises(UnsupportedError, match="'places' is a further output"):
+    with pytest.raises(UnsupportedError, match="its places are asked for"):
         frontend.from_onnx(model(nodes, {"x": [1, 1, 4, 4]}, {}))
-    nodes = [helper.make_node("Reshape", ["x", "s"], ["y"])]
+
+
+def with_places(node: Any, count: int) -> Any:
+    """Return a model of one node whose second input says places, such as axes."""
     graph = helper.make_graph(
-        nodes, "g",
+        [node], "g",
         [
-            helper.make_tensor_value_info("x", TensorProto.FLOAT, [4]),
-            helper.make_tensor_value_info("s", TensorProto.INT64, [2]),
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 6]),
+            helper.make_tensor_value_info("s", TensorProto.INT64, [count]),
         ],
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
     )  # fmt: skip
-    with pytest.raises(UnsupportedError, match="shape is computed"):
-        frontend.from_onnx(helper.make_model(graph))
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def test_places_are_computed_where_relay_can_and_fixed_where_it_cannot() -> None:
+    mod, params = frontend.from_onnx(with_places(helper.make_node("Reshape", ["x", "s"], ["y"]), 2))
+    assert "dyn.reshape" in str(mod)
+    sums = with_places(helper.make_node("ReduceSum", ["x", "s"], ["y"]), 1)
+    with pytest.raises(UnsupportedError, match="its axes is computed"):
+        frontend.from_onnx(sums)
+    mod, params = frontend.from_onnx(sums, fixed_inputs={"s": np.array([1])})
+    x = drawn(2, 6)
+    np.testing.assert_allclose(run(mod, params, x), x.sum(axis=1, keepdims=True), rtol=1e-5)
+
+
+def test_weights_in_a_file_are_mapped_and_nothing_else_is_opened(tmp_path: Path) -> None:
+    weight = drawn(4, 5)
+    found = model([helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": [3, 4]}, {"w": weight})
+    onnx.save_model(found, tmp_path / "net.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    mod, params = frontend.from_onnx(tmp_path / "net.onnx")
+    assert isinstance(params["w"], np.memmap)
+    x = drawn(3, 4)
+    np.testing.assert_allclose(run(mod, params, x), x @ weight, rtol=1e-5, atol=1e-6)
+    (tmp_path / "below").mkdir()
+    for location in ("../w.bin", str(tmp_path / "w.bin"), "absent.bin"):
+        bad = onnx.load(tmp_path / "net.onnx", load_external_data=False)
+        bad.graph.initializer[0].external_data[0].value = location
+        (tmp_path / "below" / "net.onnx").write_bytes(bad.SerializeToString())
+        with pytest.raises(UnsupportedError, match=r"outside of the model's folder|is not there"):
+            frontend.from_onnx(tmp_path / "below" / "net.onnx")
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "no model": (b"\xff\xff\xff", "no message of protobuf"),
+    "absent": ("no-such-file.onnx", "cannot be read"),
+    "undefined": (
+        model([helper.make_node("Abs", ["z"], ["y"])], {"x": [2]}, {}),
+        "'z' of the node 'Abs_0'",
+    ),
+    "without output": (model([helper.make_node("Abs", ["x"], ["z"])], {"x": [2]}, {}), "output 'y' is made by no node"),
+    "shapes": (
+        model([helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": [2, 3]}, {"w": drawn(4, 5)}),
+        "is not imported",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_models_are_refused(name: str) -> None:
+    given, said = BAD[name]
+    with pytest.raises(UnsupportedError, match=said):
+        frontend.from_onnx(given)
+
+
+def test_a_conversion_of_ones_own() -> None:
+    found = model([helper.make_node("Twice", ["x"], ["y"], domain="my.own")], {"x": [2]}, {})
+    found.opset_import.append(helper.make_opsetid("my.own", 1))
+    twice = {"my.own.Twice": lambda at: at.call("add", at.arg(), at.arg())}
+    mod, params = frontend.from_onnx(found, custom_convert_map=twice)
+    np.testing.assert_array_equal(run(mod, params, np.ones(2, np.float32)), [2, 2])
+
+
+def test_functions_of_the_model_are_opened() -> None:
+    body = helper.make_function(
+        "my.own", "Scaled", ["a"], ["b"],
+        [
+            helper.make_node("Constant", [], ["k"]),
+            helper.make_node("Mul", ["a", "k"], ["b"]),
+        ],
+        [helper.make_opsetid("", 17)], ["factor"],
+    )  # fmt: skip
+    body.node[0].attribute.append(onnx.AttributeProto(name="value_float", ref_attr_name="factor", type=1))
+    found = model([helper.make_node("Scaled", ["x"], ["y"], domain="my.own", factor=3.0)], {"x": [2]}, {})
+    found.opset_import.append(helper.make_opsetid("my.own", 1))
+    found.functions.append(body)
+    mod, params = frontend.from_onnx(found)
+    np.testing.assert_array_equal(run(mod, params, np.ones(2, np.float32)), [3, 3])
 
 
 def test_a_network_that_pytorch_exported() -> None:

@@ -1,0 +1,318 @@
+"""From an ONNX graph to Relay, node by node."""
+
+from __future__ import annotations
+
+import os
+from collections import ChainMap, Counter
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias, Union
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, of_array
+from relay2relax.core.errors import Diagnostic, UnsupportedError, mistake
+from relay2relax.core.errors.table import frontends
+from relay2relax.core.source import Span
+from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.frontend.onnx import protos
+from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert, Value, Values
+from relay2relax.relay_ir.frontend.onnx.operators import find_operator
+from relay2relax.relay_ir.frontend.onnx.protos import Message, Node
+from relay2relax.relay_ir.frontend.pytorch.context import with_spans
+from relay2relax.relay_ir.ir.expr import Expr, Function, RelayExpr, Tuple, TupleGetItem, Var, const
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import free_vars
+from relay2relax.relay_ir.ir.types import TensorType, TupleType
+from relay2relax.tir.extent import Extent
+
+Model: TypeAlias = Union[str, "os.PathLike[str]", bytes, object]
+# The extents of an input; of one that is a sequence those of its elements.
+Shape: TypeAlias = Union[Sequence[Extent], Sequence[Sequence[Extent]]]
+# Functions that call each other are no deeper than this.
+_DEEPEST = 64
+
+
+def from_onnx(
+    model: Model,
+    shape: Mapping[str, Shape] | None = None,
+    dtype: str | Mapping[str, str] = "float32",
+    opset: int | None = None,
+    freeze_params: bool = False,
+    fixed_inputs: Mapping[str, Array] | None = None,
+    custom_convert_map: Mapping[str, Convert] | None = None,
+) -> tuple[IRModule, dict[str, Array]]:
+    """Return an ONNX model as a module, and its weights by name.
+
+    ``model`` is an ``onnx.ModelProto``, its bytes, or the path of its file; data that lie beside a
+    file are mapped into memory, and nothing outside of its folder is opened. ``shape`` states
+    extents of inputs, where the model leaves them open (of a sequence, those of each element), and
+    ``dtype``, where it is a mapping, their dtypes. ``opset`` is taken in place of the model's own.
+    Weights are parameters of ``main``, after the inputs; with ``freeze_params`` they are constants.
+    Calls carry the ONNX nodes' names as spans. ``fixed_inputs`` are inputs whose values are known
+    beforehand, such as axes or a shape; they are constants. ``custom_convert_map`` has conversions
+    of operators by name, which come before those that are built in.
+
+    Raises UnsupportedError where ``onnx`` is not installed, for a model that cannot be read, for
+    operators that are not imported (all of them are named, with the nodes), and for forms of
+    operators that Relay cannot say.
+    """
+    message, folder = _read(model)
+    importer = Importer(
+        {one.domain if one.domain != "ai.onnx" else "": one.version for one in message.opset_import},
+        {(one.domain, one.name): one for one in message.functions},
+        folder,
+        freeze_params,
+        dict(custom_convert_map or {}),
+    )
+    if opset is not None:
+        importer.opsets[""] = opset
+    for name, array in (fixed_inputs or {}).items():
+        importer.scope[name] = const(np.asarray(array), of_array(np.asarray(array)))
+    importer.check_operators(message.graph)
+    body = importer.main(message.graph, dict(shape or {}), dtype)
+    if freeze_params:
+        return IRModule.from_expr(Function(tuple(importer.inputs), body)), {}
+    used = set(free_vars(body))
+    weights = [one for one in importer.weights.values() if one in used]
+    found = {one.name: importer.values.arrays[one] for one in weights}
+    return IRModule.from_expr(Function((*importer.inputs, *weights), body)), found
+
+
+def _read(model: Model) -> tuple[Message, Path | None]:
+    """Return the message of a model, and the folder where its data may lie."""
+    onnx = protos.library()
+    folder = None
+    try:
+        if isinstance(model, (str, os.PathLike)):
+            folder = Path(model).parent
+            model = Path(model).read_bytes()
+        if isinstance(model, (bytes, bytearray, memoryview)):
+            model = onnx.load_model_from_string(bytes(model))
+    except OSError as error:
+        raise UnsupportedError(_unread(f"the file cannot be read: {error.strerror}")) from error
+    except Exception as error:
+        raise UnsupportedError(_unread(f"it is no message of protobuf: {error}")) from error
+    if not isinstance(model, onnx.ModelProto) or not model.HasField("graph"):
+        raise UnsupportedError(_unread("it has no graph"))
+    return model, folder
+
+
+def _unread(problem: str) -> Diagnostic:
+    return mistake(frontends.FORM, node="the ONNX model", problem=problem)
+
+
+@dataclass(slots=True, eq=False)
+class Importer:
+    """A model under import.
+
+    ``scope`` has the values of names, those of graphs around the one that is read too. ``weights``
+    are parameters by their names. ``depth`` counts functions that call each other.
+    """
+
+    opsets: dict[str, int]
+    functions: Mapping[tuple[str, str], Message]
+    folder: Path | None
+    freeze: bool
+    custom: Mapping[str, Convert]
+    values: Values = field(default_factory=Values)
+    scope: MutableMapping[str, Value] = field(default_factory=dict)
+    inputs: list[Var] = field(default_factory=list)
+    weights: dict[str, Var] = field(default_factory=dict)
+    depth: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+
+    # --- graphs ---
+
+    def main(self, graph: Message, shapes: Mapping[str, Shape], dtypes: str | Mapping[str, str]) -> Expr:
+        """Return the outputs of the model's graph."""
+        self.initialisers(graph, self.freeze)
+        for info in graph.input:
+            if info.name not in self.scope:
+                self._input(info, shapes, {} if isinstance(dtypes, str) else dtypes)
+        unknown = shapes.keys() - {one.name for one in graph.input}
+        if unknown:
+            problem = f"shapes are stated for {', '.join(sorted(unknown))}, which are no inputs"
+            raise UnsupportedError(_unread(problem))
+        self.nodes(protos.nodes_of(graph))
+        outputs = [self._output(info.name) for info in graph.output]
+        return outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs))
+
+    def _output(self, name: str) -> Expr:
+        if name not in self.scope:
+            raise UnsupportedError(_unread(f"its output {name!r} is made by no node"))
+        return _expression(self.scope[name], name)
+
+    def _input(self, info: Message, shapes: Mapping[str, Shape], dtypes: Mapping[str, str]) -> None:
+        type_ = info.type
+        if type_.WhichOneof("value") == "optional_type":
+            type_ = type_.optional_type.elem_type
+        if type_.WhichOneof("value") == "sequence_type" and info.name in shapes:
+            element = type_.sequence_type.elem_type.tensor_type.elem_type
+            self._sequence(info.name, shapes[info.name], protos.dtype_of(element))
+            return
+        if not type_.HasField("tensor_type"):
+            raise UnsupportedError(_unread(f"its input {info.name!r} is no tensor"))
+        if info.name not in shapes and not type_.tensor_type.HasField("shape"):
+            raise UnsupportedError(_unread(f"its input {info.name!r} has no shape; state one"))
+        given = shapes.get(info.name, protos.extents_of(type_)[0])
+        extents = [one for one in given if not isinstance(one, Sequence)]
+        dtype = dtypes.get(info.name) or protos.dtype_of(type_.tensor_type.elem_type)
+        made = var(info.name, shape=extents, dtype=dtype)
+        self.scope[info.name] = made
+        self.inputs.append(made)
+
+    def _sequence(self, name: str, shapes: Shape, dtype: str) -> None:
+        """Add an input that is a sequence, whose shapes are stated: a tuple of them."""
+        kinds = [TensorType(tuple(one), dtype) for one in shapes if isinstance(one, Sequence)]
+        made = var(name, TupleType(tuple(kinds)))
+        self.inputs.append(made)
+        self.scope[name] = [TupleGetItem(made, place) for place in range(len(kinds))]
+
+    def initialisers(self, graph: Message, frozen: bool) -> None:
+        """Give the names of a graph's initialisers their values."""
+        for tensor in graph.initializer:
+            self._weight(tensor.name, protos.array_of(tensor, self.folder), frozen)
+        for sparse in graph.sparse_initializer:
+            self._weight(*protos.dense_of(sparse, self.folder), frozen)
+
+    def _weight(self, name: str, array: Array, frozen: bool) -> None:
+        if frozen:
+            self.scope[name] = const(array, of_array(array))
+            return
+        made = var(name, shape=array.shape, dtype=of_array(array))
+        self.values.arrays[made] = array
+        self.scope[name] = self.weights[name] = made
+
+    def subgraph(self, graph: Message, given: Sequence[Value], inside: str) -> list[Value]:
+        """Return the outputs of a graph that a node holds, with ``given`` for its inputs."""
+        names = [one.name for one in graph.input]
+        outer, self.scope = self.scope, ChainMap(dict(zip(names, given, strict=False)), self.scope)
+        try:
+            self.initialisers(graph, True)
+            self.nodes(protos.nodes_of(graph, f"{inside}/"))
+            missing = next((one.name for one in graph.output if one.name not in self.scope), None)
+            if missing is not None:
+                raise UnsupportedError(_unread(f"the output {missing!r} of a graph inside is made by no node"))
+            return [self.scope[one.name] for one in graph.output]
+        finally:
+            self.scope = outer
+
+    # --- nodes ---
+
+    def nodes(self, nodes: Iterator[Node]) -> None:
+        """Give the outputs of nodes their values."""
+        for node in nodes:
+            unknown = next((name for name in node.inputs if name and name not in self.scope), None)
+            if unknown is not None:
+                problem = f"the input {unknown!r} of the node {node.place!r} is made by no node before it"
+                raise UnsupportedError(_unread(problem))
+            args = tuple(self.scope[name] if name else None for name in node.inputs)
+            results = self.node(node, args)
+            if len(results) < len([name for name in node.outputs if name]):
+                absent = node.outputs[len(results)]
+                at = self._conversion(node, args)
+                at.refuse(f"Relay has no form of its output {absent!r}")
+            for name, value in zip(node.outputs, results, strict=False):
+                if name:
+                    self.scope[name] = value
+
+    def _conversion(self, node: Node, args: tuple[Value, ...]) -> Conversion:
+        opset = self.opsets.get(node.domain, 1)
+        name = node.name or f"{node.operator}_{self.counts[node.operator]}"
+        self.counts[node.operator] += not node.name
+        return Conversion(node, args, opset, self.values, self, Span(name))
+
+    def node(self, node: Node, args: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Return the outputs of one node."""
+        at = self._conversion(node, args)
+        convert = self.custom.get(node.spelled) or find_operator(node.domain, node.operator, at.opset)
+        if convert is not None:
+            made = convert(at)
+            values = made if isinstance(made, tuple) else (made,)
+            assert at.span is not None
+            span = at.span
+            return tuple(
+                with_spans(one, span) if isinstance(one, RelayExpr) and node.spelled in self.custom else one
+                for one in values
+            )
+        function = self.functions.get((node.domain, node.operator)) or self._of_schema(at)
+        if function is None:
+            at.refuse("no conversion is known")
+        return self._call(at, function)
+
+    def _call(self, at: Conversion, function: Message) -> tuple[Value, ...]:
+        """Return what the body of a function makes of a node's arguments."""
+        if self.depth >= _DEEPEST:
+            at.refuse("its functions call each other without an end")
+        given = protos.defaults_of(at.node, at.opset)
+        given |= {one.name: one for one in function.attribute_proto}
+        given |= {one.name: one for one in at.node.message.attribute}
+        body = protos.with_attributes(function, given)
+        outer, opsets = self.scope, self.opsets
+        self.scope = dict(zip(function.input, at.args, strict=False))
+        self.scope |= {name: None for name in function.input if name not in self.scope}
+        imported = {one.domain if one.domain != "ai.onnx" else "": one.version for one in function.opset_import}
+        self.opsets = {**opsets, **imported}
+        self.depth += 1
+        try:
+            self.nodes(protos.nodes_of(body, f"{at.node.place}/"))
+            return tuple(self.scope.get(name) for name in function.output)
+        finally:
+            self.scope, self.opsets = outer, opsets
+            self.depth -= 1
+
+    def _of_schema(self, at: Conversion) -> Message | None:
+        """Return the function by which the standard defines an operator, None where it has none."""
+        types: list[protos.Kind] = []
+        for one in at.args:
+            if isinstance(one, list):
+                if not one or not isinstance(one[0], RelayExpr):
+                    return None
+                types.append([self.values.tensor(one[0])])
+            else:
+                types.append(self.values.tensor(one) if isinstance(one, RelayExpr) else None)
+        return protos.function_of_schema(at.node, at.opset, types)
+
+    # --- what is missing ---
+
+    def check_operators(self, graph: Message) -> None:
+        """Raise UnsupportedError with all operators that are not imported."""
+        missing: dict[str, list[str]] = {}
+        seen: set[tuple[str, str]] = set()
+        stack: list[tuple[Message, dict[str, int]]] = [(graph, self.opsets)]
+        while stack:
+            body, opsets = stack.pop()
+            for node in protos.nodes_of(body):
+                stack += [(held, opsets) for held in protos.graphs_of(node)]
+                key = (node.domain, node.operator)
+                if key in self.functions:
+                    if key not in seen:
+                        seen.add(key)
+                        imported = {one.domain: one.version for one in self.functions[key].opset_import}
+                        stack.append((self.functions[key], {**opsets, **imported}))
+                elif not self._is_known(node, opsets.get(node.domain, 1)):
+                    missing.setdefault(node.spelled, []).append(node.place)
+        if missing:
+            said = [f"{name} ({_listed(places)})" for name, places in sorted(missing.items())]
+            raise UnsupportedError(mistake(frontends.ONNX_OPERATORS, names="; ".join(said)))
+
+    def _is_known(self, node: Node, opset: int) -> bool:
+        if node.spelled in self.custom or find_operator(node.domain, node.operator, opset) is not None:
+            return True
+        return protos.has_function(node, opset)
+
+
+def _listed(places: Sequence[str]) -> str:
+    """Return how many nodes there are, and the first of them."""
+    shown = ", ".join(repr(one) for one in places[:3]) + (", …" if len(places) > 3 else "")
+    return f"{len(places)}: {shown}"
+
+
+def _expression(value: Value, name: str) -> Expr:
+    if isinstance(value, RelayExpr):
+        return value
+    if isinstance(value, list):
+        return Tuple(tuple(_expression(one, name) for one in value))
+    raise UnsupportedError(_unread(f"its output {name!r} is an optional without a value"))

@@ -1,0 +1,237 @@
+"""Messages of ONNX as plain values; the package ``onnx``, an extra, reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeAlias, Union
+
+import numpy as np
+
+from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.errors import UnsupportedError, mistake
+from relay2relax.core.errors.table import frontends, running
+from relay2relax.ops.registry.types import TensorType
+from relay2relax.tir.extent import ANY, Extent, static
+
+# What protobuf makes of ONNX's messages has no types.
+Message: TypeAlias = Any
+# The type of an argument: a tensor's, in a list that of a sequence's elements, None for none.
+Kind: TypeAlias = Union[TensorType, "list[TensorType]", None]
+
+
+def library() -> Any:
+    """Return the package ``onnx``; raises UnsupportedError where it is not installed."""
+    try:
+        import onnx
+    except ImportError as error:
+        lacking = mistake(running.LIBRARY, what="onnx, by which ONNX models are read,", problem=error)
+        raise UnsupportedError(replace(lacking, help="pip install 'relay2relax[onnx]'")) from error
+    return onnx
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node: its operator, its inputs and outputs ("" where one is left out) and attributes.
+
+    ``place`` tells nodes without a name apart; ``message`` is what it was read from.
+    """
+
+    operator: str
+    domain: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attrs: Mapping[str, Any]
+    place: str
+    message: Message = field(repr=False, compare=False, default=None)
+
+    @property
+    def spelled(self) -> str:
+        """The operator with its domain, where that is not ONNX's."""
+        return f"{self.domain}.{self.operator}" if self.domain else self.operator
+
+
+def nodes_of(graph: Message, inside: str = "") -> Iterator[Node]:
+    """Yield the nodes of a graph or function in order."""
+    helper = library().helper
+    for number, node in enumerate(graph.node):
+        attrs = {one.name: _plain(helper.get_attribute_value(one)) for one in node.attribute if not one.ref_attr_name}
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        place = node.name or f"{inside}{node.op_type}_{number}"
+        yield Node(node.op_type, domain, node.name, tuple(node.input), tuple(node.output), attrs, place, node)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, (list, tuple)) or type(value).__name__.startswith("Repeated"):
+        return [_plain(one) for one in value]
+    return value
+
+
+def opset_of(message: Message, domain: str = "") -> int:
+    """Return which opset a model or function imports of a domain; 1 where it says none."""
+    return next((one.version for one in message.opset_import if one.domain in (domain, domain or "ai.onnx")), 1)
+
+
+def array_of(tensor: Message, folder: Path | None) -> Array:
+    """Return the data of a tensor; those in a file are mapped into memory, not read.
+
+    Raises UnsupportedError for data outside of ``folder``, which is that of the model's file, and
+    for elements that numpy has no dtype for.
+    """
+    onnx = library()
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        return _mapped(tensor, folder)
+    try:
+        found: Array = onnx.numpy_helper.to_array(tensor)
+    except (ValueError, TypeError, KeyError) as error:
+        raise _bad_tensor(tensor, str(error)) from error
+    return found
+
+
+def _mapped(tensor: Message, folder: Path | None) -> Array:
+    told = {one.key: one.value for one in tensor.external_data}
+    location = told.get("location", "")
+    if folder is None:
+        raise _bad_tensor(tensor, "its data lie in a file; give the path of the model in place of the model")
+    path = (folder / location).resolve()
+    if not location or Path(location).is_absolute() or not path.is_relative_to(folder.resolve()):
+        raise _bad_tensor(tensor, f"its data lie in {location!r}, outside of the model's folder")
+    if not path.is_file():
+        raise _bad_tensor(tensor, f"its data lie in {location!r}, which is not there")
+    dtype = np.dtype(library().helper.tensor_dtype_to_np_dtype(tensor.data_type))
+    try:
+        shape, offset = tuple(tensor.dims), int(told.get("offset", 0))
+        if not all(shape):
+            return np.zeros(shape, dtype)
+        return np.memmap(path, dtype, "r", offset, shape)
+    except (ValueError, OSError) as error:
+        raise _bad_tensor(tensor, f"its data in {location!r} cannot be mapped: {error}") from error
+
+
+def _bad_tensor(tensor: Message, problem: str) -> UnsupportedError:
+    return UnsupportedError(mistake(frontends.FORM, node=f"the tensor {tensor.name!r}", problem=problem))
+
+
+def dense_of(sparse: Message, folder: Path | None) -> tuple[str, Array]:
+    """Return the name of a sparse initialiser, and its data with zeros between."""
+    values, indices = array_of(sparse.values, folder), array_of(sparse.indices, folder).astype(np.int64)
+    found = np.zeros(tuple(sparse.dims), values.dtype)
+    places = np.unravel_index(indices, found.shape) if indices.ndim == 1 else tuple(indices.T)
+    found[places] = values
+    return sparse.values.name, found
+
+
+def dtype_of(number: int) -> str:
+    """Return the dtype of ONNX's number for it; raises UnsupportedError where Relay has none."""
+    onnx = library()
+    try:
+        found = onnx.helper.tensor_dtype_to_np_dtype(number)
+        return of_array(np.empty(0, found))
+    except (KeyError, TypeError, ValueError, UnsupportedError) as error:
+        name = onnx.TensorProto.DataType.Name(number) if number in onnx.TensorProto.DataType.values() else number
+        raise UnsupportedError(
+            mistake(frontends.FORM, node=f"a tensor of {name}", problem="Relay has no such elements")
+        ) from error
+
+
+def extents_of(type_: Message) -> tuple[list[Extent], list[str]]:
+    """Return the extents of a tensor type, and their names ("" for none)."""
+    dims = type_.tensor_type.shape.dim
+    extents: Sequence[Extent] = [dim.dim_value if dim.HasField("dim_value") else ANY for dim in dims]
+    return list(extents), [dim.dim_param for dim in dims]
+
+
+def graphs_of(node: Node) -> list[Message]:
+    """Return the graphs that a node holds."""
+    found = [one.g for one in node.message.attribute if one.HasField("g")]
+    return found + [graph for one in node.message.attribute for graph in one.graphs]
+
+
+def with_attributes(function: Message, given: Mapping[str, Message]) -> Message:
+    """Return a function whose nodes have the attributes of a call in place of references to them,
+    those in graphs within too.
+    """
+    made = type(function)()
+    made.CopyFrom(function)
+    stack = list(made.node)
+    while stack:
+        node = stack.pop()
+        kept = []
+        for one in node.attribute:
+            if one.ref_attr_name:
+                if one.ref_attr_name not in given:
+                    continue
+                filled = type(one)()
+                filled.CopyFrom(given[one.ref_attr_name])
+                filled.name = one.name
+                kept.append(filled)
+            else:
+                kept.append(one)
+                stack += one.g.node
+        copies = [type(one).FromString(one.SerializeToString()) for one in kept]
+        del node.attribute[:]
+        node.attribute.extend(copies)
+        stack += [inner for one in node.attribute if one.HasField("g") for inner in one.g.node]
+    return made
+
+
+def defaults_of(node: Node, opset: int) -> dict[str, Message]:
+    """Return the attributes that the standard gives a node which does not have them."""
+    schema = _schema(node, opset)
+    given = {} if schema is None else schema.attributes
+    return {name: one.default_value for name, one in given.items() if one.default_value.type}
+
+
+def _schema(node: Node, opset: int) -> Any:
+    onnx = library()
+    try:
+        newest = onnx.defs.onnx_opset_version() if not node.domain else opset
+        return onnx.defs.get_schema(node.operator, min(opset, newest), node.domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def has_function(node: Node, opset: int) -> bool:
+    """Whether the standard defines an operator by others."""
+    schema = _schema(node, opset)
+    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
+
+
+def function_of_schema(node: Node, opset: int, types: Sequence[Kind]) -> Message | None:
+    """Return the function by which the standard defines an operator, None where it has none."""
+    onnx, schema = library(), _schema(node, opset)
+    if schema is None:
+        return None
+    if schema.has_function:
+        versions = [one for one in schema.function_opset_versions if one <= max(opset, 1)]
+        text = schema.get_function_with_opset_version(versions[-1]) if versions else None
+        return onnx.FunctionProto.FromString(text) if text else schema.function_body
+    if not schema.has_context_dependent_function:
+        return None
+    versions = [one for one in schema.context_dependent_function_opset_versions if one <= max(opset, 1)]
+    if not versions:
+        return None
+    given = [_message_of(one).SerializeToString() for one in types]
+    text = schema.get_context_dependent_function_with_opset_version(
+        versions[-1], node.message.SerializeToString(), given
+    )
+    return onnx.FunctionProto.FromString(text) if text else None
+
+
+def _message_of(kind: Kind) -> Message:
+    """Return ONNX's type of an argument; an empty one where it is left out."""
+    onnx = library()
+    if kind is None:
+        return onnx.TypeProto()
+    if isinstance(kind, list):
+        return onnx.helper.make_sequence_type_proto(_message_of(kind[0]))
+    return onnx.helper.make_tensor_type_proto(element_type(kind.dtype), [static(one) for one in kind.shape])
+
+
+def element_type(dtype: str) -> int:
+    """Return ONNX's number for a dtype."""
+    return int(library().helper.np_dtype_to_tensor_dtype(numpy_dtype(dtype)))
