@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import about, mistake
 from relay2relax.core.errors.table import files, running
+from relay2relax.core.file_kinds import is_onnx
 from relay2relax.core.limits import read_file
 from relay2relax.core.output import Origin, OutputFile, OutputFolder, file_digest, reported
 
@@ -37,6 +38,8 @@ _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b"
 
 # Whether a text that breaks off is read as far as it goes.
 recovering: ContextVar[bool] = ContextVar("recovering", default=False)
+# The weights of the model that was read last, where its own file holds them.
+own_weights: ContextVar[Mapping[str, Array]] = ContextVar("own_weights", default={})  # noqa: B039 - never changed
 # What --attrs says of attributes that a text leaves out.
 attributes: ContextVar[Path | None] = ContextVar("attributes", default=None)
 
@@ -86,6 +89,9 @@ def _relay_module(path: Path, library: bool) -> IRModule:
     if _is_script(content):
         title = f"{shown(path)!r} is a TVMScript of Relax; expected a Relay module"
         raise ParseError(Diagnostic(title, help=_TRANSLATED))
+    own_weights.set({})
+    if is_onnx(memoryview(content)):
+        return _onnx_module(path, content)
     mod = read_module(content, shown(path), recovering.get(), _attributes("meta["))
     if "main" not in mod and not (library and mod.functions):
         there = ", ".join(f"@{var.name}" for var in list(mod.functions)[:8]) or "none"
@@ -93,6 +99,15 @@ def _relay_module(path: Path, library: bool) -> IRModule:
         raise Relay2RelaxError(
             Diagnostic(title, help="call the function @main that is to be run", kind=running.NO_FUNCTION)
         )
+    return mod
+
+
+def _onnx_module(path: Path, content: bytes) -> IRModule:
+    """Return an ONNX model; its weights are those of the module unless params are given."""
+    from relay2relax.relay_ir.frontend import from_onnx
+
+    mod, weights = from_onnx(content if path in streams.INPUT else path)
+    own_weights.set(weights)
     return mod
 
 
@@ -123,15 +138,17 @@ def _value(value: object) -> object:
 
 
 def load_params(path: Path | None, mod: IRModule, allow_missing: bool = False) -> Bound:
-    """Return what the params in ``path`` are to the parameters of ``mod``; nothing without a path.
+    """Return what the params in ``path`` are to the parameters of ``mod``; without a path what an
+    ONNX model that was read last holds itself.
 
     Warnings are said on standard error. Raises Relay2RelaxError as ``bind_values`` does.
     """
     from relay2relax.relay_ir.io.binding import Bound, bind_values
 
-    if path is None:
+    if path is None and not own_weights.get():
         return Bound()
-    found = bind_values(mod, _named(load_arrays(path), path, mod), allow_missing)
+    values = own_weights.get() if path is None else _named(load_arrays(path), path, mod)
+    found = bind_values(mod, values, allow_missing)
     for one in found.warnings:
         outcome.warn(one)
     return found

@@ -6,6 +6,7 @@ from relay2relax.core.file_kinds.describe import (
     describe_archive,
     describe_content,
     describe_document,
+    is_onnx,
 )
 from relay2relax.core.file_kinds.tar import is_tar, relay_texts, tar_files
 
@@ -15,6 +16,7 @@ __all__ = [
     "describe_archive",
     "describe_content",
     "describe_document",
+    "is_onnx",
     "is_tar",
     "relay_texts",
     "tar_files",

@@ -18,7 +18,7 @@ from relay2relax.core.file_kinds.tar import is_tar, relay_texts, tar_files
 _HEAD = 4096
 _TORCH = "--params reads its state dict where PyTorch is installed"
 _UNPACK = "unpack it, and name the file inside"
-ONNX = "an ONNX model; relay_ir.frontend.from_onnx imports those, in Python: the command reads Relay alone"
+ONNX = "an ONNX model; relay_ir.frontend.from_onnx imports those, and so does the command"
 # What TVM compiled: see ``relax_ir/compiled``.
 _COMPILED = "use what it was compiled from; where it has the graph of an executor, `relay2relax inspect` shows that"
 _OBJECTS = (
@@ -115,7 +115,7 @@ def describe_content(buffer: memoryview, asked: Asked) -> str:
     for kind in _KINDS:
         if head.startswith(kind.mark, kind.place):
             return _with_advice(kind.what, kind.advice, kind.holds, asked)
-    if _is_onnx(head):
+    if is_onnx(buffer):
         return ONNX
     if not head.strip(b"\0"):
         return "a file that begins with zeros alone; it may not have been written to its end"
@@ -204,10 +204,11 @@ def _holds_objects(head: bytes) -> bool:
     return is_tar(memoryview(begin)) and begin[:100].split(b"\0")[0].endswith(b".o")
 
 
-def _is_onnx(head: bytes) -> bool:
-    """Whether ``head`` begins as a protobuf does whose first fields are a small number and
+def is_onnx(buffer: memoryview) -> bool:
+    """Whether ``buffer`` begins as a protobuf does whose first fields are a small number and
     bytes.
     """
+    head = bytes(buffer[:3])
     return len(head) > 2 and head[0] == 8 and 0 < head[1] < 32 and head[2] in b"\x12\x1a\x22\x3a\x42"
 
 

@@ -27,7 +27,7 @@ SAID = {
     "empty": "is empty",
     "page.html": "HTML",
     "lfs": "git lfs pull",
-    "net.onnx": "from_onnx",
+    "net.onnx": "ONNX model",
     "net.tflite": "TensorFlow Lite",
     "net.h5": "HDF5",
     "net.pt": "PyTorch",

@@ -90,6 +90,28 @@ FORM = ErrorKind(
     template="{node} is not imported: {problem}",
     exit=ExitCode.UNSUPPORTED,
 )
+ONNX_MODEL = ErrorKind(
+    "R2R-0565",
+    "what is given is no ONNX model, or not a whole one",
+    """A model is one message of protobuf. Each input of a node is an input of the graph, an
+    initialiser, or made by a node before it; inputs have shapes, by the model or as they are
+    stated.""",
+    """
+    import onnx
+    from relay2relax import relay_ir
+
+    relay_ir.frontend.from_onnx(b"")
+    """,
+    """
+    from onnx import TensorProto, helper
+    from relay2relax import relay_ir
+
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 2]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Abs", ["x"], ["y"])], "g", [x], [y])
+    relay_ir.frontend.from_onnx(helper.make_model(graph).SerializeToString())
+    """,
+    template="the ONNX model is not imported: {problem}",
+)
 ONNX_OPERATORS = ErrorKind(
     "R2R-0564",
     "an ONNX model has operators that are not imported",

@@ -12,7 +12,7 @@ from typing import TypeAlias, Union
 import numpy as np
 
 from relay2relax.core.dtype import Array, of_array
-from relay2relax.core.errors import Diagnostic, UnsupportedError, mistake
+from relay2relax.core.errors import Diagnostic, ParseError, UnsupportedError, mistake
 from relay2relax.core.errors.table import frontends
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.build.build import var
@@ -54,9 +54,9 @@ def from_onnx(
     beforehand, such as axes or a shape; they are constants. ``custom_convert_map`` has conversions
     of operators by name, which come before those that are built in.
 
-    Raises UnsupportedError where ``onnx`` is not installed, for a model that cannot be read, for
-    operators that are not imported (all of them are named, with the nodes), and for forms of
-    operators that Relay cannot say.
+    Raises ParseError for a model that cannot be read or is not whole; UnsupportedError where
+    ``onnx`` is not installed, for operators that are not imported (all of them are named, with the
+    nodes), and for forms of operators that Relay cannot say.
     """
     message, folder = _read(model)
     importer = Importer(
@@ -91,16 +91,16 @@ def _read(model: Model) -> tuple[Message, Path | None]:
         if isinstance(model, (bytes, bytearray, memoryview)):
             model = onnx.load_model_from_string(bytes(model))
     except OSError as error:
-        raise UnsupportedError(_unread(f"the file cannot be read: {error.strerror}")) from error
+        raise ParseError(_unread(f"the file cannot be read: {error.strerror}")) from error
     except Exception as error:
-        raise UnsupportedError(_unread(f"it is no message of protobuf: {error}")) from error
+        raise ParseError(_unread(f"it is no message of protobuf: {error}")) from error
     if not isinstance(model, onnx.ModelProto) or not model.HasField("graph"):
-        raise UnsupportedError(_unread("it has no graph"))
+        raise ParseError(_unread("it has no graph"))
     return model, folder
 
 
 def _unread(problem: str) -> Diagnostic:
-    return mistake(frontends.FORM, node="the ONNX model", problem=problem)
+    return mistake(frontends.ONNX_MODEL, problem=problem)
 
 
 @dataclass(slots=True, eq=False)
@@ -134,14 +134,14 @@ class Importer:
         unknown = shapes.keys() - {one.name for one in graph.input}
         if unknown:
             problem = f"shapes are stated for {', '.join(sorted(unknown))}, which are no inputs"
-            raise UnsupportedError(_unread(problem))
+            raise ParseError(_unread(problem))
         self.nodes(protos.nodes_of(graph))
         outputs = [self._output(info.name) for info in graph.output]
         return outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs))
 
     def _output(self, name: str) -> Expr:
         if name not in self.scope:
-            raise UnsupportedError(_unread(f"its output {name!r} is made by no node"))
+            raise ParseError(_unread(f"its output {name!r} is made by no node"))
         return _expression(self.scope[name], name)
 
     def _input(self, info: Message, shapes: Mapping[str, Shape], dtypes: Mapping[str, str]) -> None:
@@ -153,9 +153,9 @@ class Importer:
             self._sequence(info.name, shapes[info.name], protos.dtype_of(element))
             return
         if not type_.HasField("tensor_type"):
-            raise UnsupportedError(_unread(f"its input {info.name!r} is no tensor"))
+            raise ParseError(_unread(f"its input {info.name!r} is no tensor"))
         if info.name not in shapes and not type_.tensor_type.HasField("shape"):
-            raise UnsupportedError(_unread(f"its input {info.name!r} has no shape; state one"))
+            raise ParseError(_unread(f"its input {info.name!r} has no shape; state one"))
         given = shapes.get(info.name, protos.extents_of(type_)[0])
         extents = [one for one in given if not isinstance(one, Sequence)]
         dtype = dtypes.get(info.name) or protos.dtype_of(type_.tensor_type.elem_type)
@@ -194,7 +194,7 @@ class Importer:
             self.nodes(protos.nodes_of(graph, f"{inside}/"))
             missing = next((one.name for one in graph.output if one.name not in self.scope), None)
             if missing is not None:
-                raise UnsupportedError(_unread(f"the output {missing!r} of a graph inside is made by no node"))
+                raise ParseError(_unread(f"the output {missing!r} of a graph inside is made by no node"))
             return [self.scope[one.name] for one in graph.output]
         finally:
             self.scope = outer
@@ -207,7 +207,7 @@ class Importer:
             unknown = next((name for name in node.inputs if name and name not in self.scope), None)
             if unknown is not None:
                 problem = f"the input {unknown!r} of the node {node.place!r} is made by no node before it"
-                raise UnsupportedError(_unread(problem))
+                raise ParseError(_unread(problem))
             args = tuple(self.scope[name] if name else None for name in node.inputs)
             results = self.node(node, args)
             if len(results) < len([name for name in node.outputs if name]):
@@ -315,4 +315,4 @@ def _expression(value: Value, name: str) -> Expr:
         return value
     if isinstance(value, list):
         return Tuple(tuple(_expression(one, name) for one in value))
-    raise UnsupportedError(_unread(f"its output {name!r} is an optional without a value"))
+    raise ParseError(_unread(f"its output {name!r} is an optional without a value"))

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from relay2relax import backends, relay_ir
-from relay2relax.core import UnsupportedError
+from relay2relax.core import Relay2RelaxError, UnsupportedError
 from relay2relax.relay_ir import frontend
 
 onnx = pytest.importorskip("onnx")
@@ -246,7 +246,7 @@ BAD: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_models_are_refused(name: str) -> None:
     given, said = BAD[name]
-    with pytest.raises(UnsupportedError, match=said):
+    with pytest.raises(Relay2RelaxError, match=said):
         frontend.from_onnx(given)
 
 
