@@ -449,6 +449,46 @@ def extract(
 
 @app.command(cls=Command)
 @reads_a_model
+def reduce(
+    model: Model,
+    params: Params = None,
+    inputs: Inputs = None,
+    check: Annotated[
+        str,
+        typer.Option(
+            "--check",
+            metavar="COMMAND",
+            help="A command that fails; {model} and {inputs} in it become the files of a part [default: compare Relay "
+            "with both translations].",
+        ),
+    ] = "",
+    seconds: Annotated[float, typer.Option("--check-time", min=1, help="Seconds that the command has.")] = 600,
+    backend: Annotated[
+        Optional[list[Backend]],
+        typer.Option("--backend", "-b", help="Backends to compare on (repeatable) [default: numpy, c]."),
+    ] = None,
+    seed: Seed = 0,
+    dims: DimsOption = None,
+    out: Annotated[
+        Optional[Path], typer.Option("--out", "-o", help="Folder for the results [default: NAME_reduced].")
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find the smallest part of MODEL that fails as the whole does.
+
+    Writes the part, its inputs, and a script that compares it. What is taken away comes in as the
+    value that it had. Ctrl-C writes the smallest part so far.
+    """
+    from relay2relax.cli.commands import reduce as command
+    from relay2relax.cli.commands.extract import Values
+
+    how = command.How(check, seconds, tuple(one.value for one in backend or ()) or ("numpy", "c"))
+    command.run(Values(model, params, inputs, dims or [], seed), how, out, force, as_json)
+
+
+@app.command(cls=Command)
+@reads_a_model
 def split(
     model: Model,
     params: Params = None,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # How folders are called that commands make when none is named, behind the model's name and `_`:
 # names that Python can import.
-_FOLDERS = {"convert": "relax", "export": "c", "extract": "extract", "split": "parts"}
+_FOLDERS = {"convert": "relax", "export": "c", "extract": "extract", "reduce": "reduced", "split": "parts"}
 # A line of TVMScript that no Relay text has: the decorator of a module or function.
 _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b", re.MULTILINE)
 

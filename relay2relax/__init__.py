@@ -17,7 +17,8 @@ if not os.path.isdir(os.path.join(os.path.dirname(__file__), "core")):
 
 __version__ = "0.1.0"
 
-_subpackages = ["backends", "core", "graph", "migrate", "ops", "relax_ir", "relay_ir", "script", "tir", "translator",
+_subpackages = [
+    "backends", "core", "graph", "migrate", "ops", "parity", "relax_ir", "relay_ir", "script", "tir", "translator",
     "viewer",
 ]  # fmt: skip
 __getattr__, __dir__, _all = lazy_loader.attach(
@@ -25,10 +26,23 @@ __getattr__, __dir__, _all = lazy_loader.attach(
 )
 
 if TYPE_CHECKING:
-    from relay2relax import backends, core, graph, migrate, ops, relax_ir, relay_ir, script, tir, translator, viewer
+    from relay2relax import (
+        backends,
+        core,
+        graph,
+        migrate,
+        ops,
+        parity,
+        relax_ir,
+        relay_ir,
+        script,
+        tir,
+        translator,
+        viewer,
+    )  # fmt: skip
     from relay2relax.core.limits import Limits
 
 __all__ = [
-    "Limits", "__version__", "backends", "core", "graph", "migrate", "ops", "relax_ir", "relay_ir", "script", "tir",
-    "translator", "viewer",
+    "Limits", "__version__", "backends", "core", "graph", "migrate", "ops", "parity", "relax_ir", "relay_ir", "script",
+    "tir", "translator", "viewer",
 ]  # fmt: skip

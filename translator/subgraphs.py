@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,17 +41,18 @@ def record_parts(mod: IRModule, parts: Sequence[Part], arguments: Sequence[Argum
             seen[expr] = value
 
     backends.create_executor("debug", mod).evaluate(observe=observe)(*arguments)
-    return tuple(_recorded(mod, part, seen) for part in parts)
+    return tuple(recorded_part(mod, part, seen.__getitem__) for part in parts)
 
 
-def _recorded(mod: IRModule, part: Part, seen: Mapping[Expr, Any]) -> RecordedPart:
+def recorded_part(mod: IRModule, part: Part, value_of: Callable[[Expr], Any]) -> RecordedPart:
+    """Return a part of ``mod`` with its values, where ``value_of`` gives those of nodes."""
     inputs: dict[str, Array] = {}
     for param, one in zip(part.function.params, part.inputs, strict=True):
-        value = seen[one.node]
+        value = value_of(one.node)
         for place in one.path:
             value = value[place]
         inputs[param.name] = flatten(value)[0]
-    expected = tuple(array for node in part.outputs for array in flatten(seen[node]))
+    expected = tuple(array for node in part.outputs for array in flatten(value_of(node)))
     return RecordedPart(alone(mod, part.function), inputs, expected)
 
 

@@ -23,6 +23,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax export net.relay --params net.params --bind-params --march x86-64-v3",
         "relay2relax export net.relay --params net.params --format onnx",
     ),
+    "reduce": (
+        "relay2relax reduce net.relay --params net.params",
+        "relay2relax reduce net.relay --check 'python mine.py {model} {inputs}'",
+    ),
     "compare": (
         "relay2relax compare net.relay --params net.params",
         "relay2relax compare net.relay --params net.params --inputs inputs.npz --expected outputs.npz",

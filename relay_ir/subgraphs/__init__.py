@@ -8,7 +8,7 @@ Nodes are named as in the text of the module: ``%12``, and ``%x`` for parameters
 lets. ``names.py`` finds them, ``cut.py`` makes functions.
 """
 
-from relay2relax.relay_ir.subgraphs.cut import Given, Part, extract, join, split
+from relay2relax.relay_ir.subgraphs.cut import Given, Part, extract, join, part_of, split
 from relay2relax.relay_ir.subgraphs.names import NodeNameError, named_nodes
 
-__all__ = ["Given", "NodeNameError", "Part", "extract", "join", "named_nodes", "split"]
+__all__ = ["Given", "NodeNameError", "Part", "extract", "join", "named_nodes", "part_of", "split"]

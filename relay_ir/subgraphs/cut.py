@@ -75,6 +75,17 @@ def extract(mod: IRModule, node: str, between: str | None = None) -> Part:
     return _part(mod, {flow.seen(one) for one in inside}, (last,), _labels(nodes, flow.seen), flow.seen)
 
 
+def part_of(mod: IRModule, nodes: Iterable[Expr], outputs: Sequence[Expr]) -> Part:
+    """Return the part that computes ``outputs`` by ``nodes``, which these are among; the values of
+    all other nodes come in.
+
+    Nodes are those of ``@main`` of ``mod``, which has types.
+    """
+    flow = flowing(mod)
+    inside = {flow.seen(one) for one in nodes}
+    return _part(mod, inside, tuple(map(flow.seen, outputs)), _labels(named_nodes(mod), flow.seen), flow.seen)
+
+
 def split(mod: IRModule, at: Sequence[str]) -> tuple[Part, ...]:
     """Return the parts into which the nodes ``at`` cut ``@main``, each behind those that it needs.
 

@@ -75,3 +75,25 @@ NO_NODE = ErrorKind(
     """,
     template="@main has no node {name} that can be cut out",
 )
+NOTHING_FAILS = ErrorKind(
+    "R2R-0740",
+    "a model that does not fail cannot be reduced",
+    """A reduction looks for the smallest part of a model that fails as the whole does. The check that it
+    was given finds nothing wrong with the whole.""",
+    """
+    from relay2relax import parity, relay_ir
+    from relay2relax.translator import make_arguments
+
+    mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { exp(%x) }'))
+    parity.reduce(mod, make_arguments(mod), parity.comparison_check(("numpy",)))
+    """,
+    """
+    from relay2relax import parity, relay_ir
+    from relay2relax.translator import make_arguments
+
+    mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { exp(%x) }'))
+    parity.reduce(mod, make_arguments(mod), lambda module, inputs: "calls exp" * ("exp(" in module.astext()))
+    """,
+    template="the check finds nothing wrong with {what}, so there is nothing to reduce",
+    help="give the inputs with which it fails, or another check",
+)

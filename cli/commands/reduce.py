@@ -1,0 +1,105 @@
+"""``relay2relax reduce``: the smallest part of a model that still fails as the whole does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from relay2relax import parity
+from relay2relax.cli import files, outcome, screen
+from relay2relax.cli.commands.extract import Values
+from relay2relax.cli.loudness import is_quiet
+from relay2relax.core.amounts import counted
+from relay2relax.core.npz import npz_bytes
+from relay2relax.core.output import Content
+from relay2relax.parity import Reduced, Try
+from relay2relax.parity.checks import INPUTS, MODEL
+from relay2relax.relay_ir.text.printer import print_module
+
+_SCRIPT = "check.py"
+# Words of the model do not get into it: it reads the files beside it.
+_TEXT = '''"""Compares Relay with both translations of the model beside this file."""
+
+import sys
+from pathlib import Path
+
+from relay2relax import relay_ir, translator
+
+here = Path(__file__).parent
+model = relay_ir.infer_type(relay_ir.load(here / "model.relay"))
+inputs = relay_ir.load_params(here / "inputs.npz")
+report = translator.compare(model, inputs=inputs, backends=BACKENDS)
+for row in report.rows:
+    print(row.program, row.backend, row.verdict, row.difference.reason)
+sys.exit(0 if report.agrees else 1)
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """What a part has to fail: a ``command``, or "" for a comparison on ``backends``; a command has
+    so many ``seconds``.
+    """
+
+    command: str
+    seconds: float
+    backends: tuple[str, ...]
+
+    def check(self) -> parity.Check:
+        """Return the check that the command line asks for."""
+        if self.command:
+            return parity.command_check(self.command, self.seconds)
+        return parity.comparison_check(self.backends)
+
+
+def run(values: Values, how: How, out: Path | None, force: bool, as_json: bool) -> None:
+    """Write the smallest part that fails, its inputs, and a script that shows it.
+
+    Ends with 130 after Ctrl-C, when the smallest part so far is written.
+    """
+    folder = files.output_folder("reduce", values.model, out, others=[values.params, values.inputs], force=force)
+    folder.check((MODEL, INPUTS, _SCRIPT))
+    module, arguments = values.read()
+    with screen.progress("reducing"):
+        found = parity.reduce(module, arguments, how.check(), _tell)
+    written = folder.write(_contents(found, how))
+    if as_json:
+        outcome.deliver(_described(found, folder.path, [path.name for path in written]))
+    else:
+        left = f"{counted(found.calls, 'call')} of {found.of_calls} left"
+        print(f"{left} after {counted(found.tries, 'try', 'tries')}; it fails as the whole does: {found.failure}")
+        for path in written:
+            screen.tell(f"wrote {path}")
+    if found.stopped:
+        outcome.warn("stopped: there may be a smaller part")
+        sys.exit(130)
+
+
+def _contents(found: Reduced, how: How) -> dict[str, Content]:
+    contents: dict[str, Content] = {
+        MODEL: print_module(found.module, exact_floats=True).encode(),
+        INPUTS: npz_bytes(dict(found.inputs)),
+    }
+    if not how.command:
+        contents[_SCRIPT] = _TEXT.replace("BACKENDS", repr(how.backends)).encode()
+    return contents
+
+
+def _described(found: Reduced, folder: Path, names: Sequence[str]) -> dict[str, object]:
+    return {
+        "failure": found.failure,
+        "calls": found.calls,
+        "of_calls": found.of_calls,
+        "tries": found.tries,
+        "folder": str(folder),
+        "files": list(names),
+    }
+
+
+def _tell(one: Try) -> None:
+    """Say what was tried, where a person looks on."""
+    if sys.stderr.isatty() and not is_quiet():
+        word = "fails" if one.failed else "does not"
+        screen.detail(f"try {one.number}: {counted(one.calls, 'call')}, {word}")

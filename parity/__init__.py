@@ -1,0 +1,23 @@
+"""Where two programs part, made small enough to look at.
+
+``reduce`` takes a model that shows a difference, an error or any failing command, and returns the
+smallest part of it that still does. Begin reading with ``reduction.py``.
+"""
+
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "checks": ["Check", "command_check", "comparison_check"],
+        "reduction": ["NothingFailsError", "Reduced", "Try", "reduce"],
+    },
+)
+
+if TYPE_CHECKING:
+    from relay2relax.parity.checks import Check, command_check, comparison_check
+    from relay2relax.parity.reduction import NothingFailsError, Reduced, Try, reduce
+
+__all__ = ["Check", "NothingFailsError", "Reduced", "Try", "command_check", "comparison_check", "reduce"]

@@ -1,0 +1,198 @@
+"""The smallest part of a model that still fails as the whole does.
+
+    reduce(mod, arguments, check)
+
+First the model is cut behind the first node whose value fails, found by halving. Then nodes are
+taken away, first halves, then ever smaller pieces down to single nodes: what is taken away comes in
+as the value that it had when the whole ran. At last values are made simple. Every step is kept only
+if the check fails as it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from relay2relax import backends
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
+from relay2relax.core.errors.table import patterns as kinds
+from relay2relax.core.walk import post_order
+from relay2relax.parity.checks import Check
+from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Tuple
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.subgraphs import part_of
+from relay2relax.relay_ir.subgraphs.names import CUT, flowing
+from relay2relax.translator.arguments import Argument
+from relay2relax.translator.bisection import inlined
+from relay2relax.translator.subgraphs import RecordedPart, recorded_part
+
+
+class NothingFailsError(Relay2RelaxError):
+    """The check finds nothing wrong with the whole model."""
+
+    kind = kinds.NOTHING_FAILS
+
+
+@dataclass(frozen=True, slots=True)
+class Try:
+    """A part that was tried: how many ``calls`` it has, and whether it failed as the whole does."""
+
+    number: int
+    calls: int
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """The smallest part that was found: a ``module`` and the values of its parameters by name.
+
+    ``failure``  how it fails, in the words of the check. ``calls``  how many of the model's
+    ``of_calls`` calls are left. ``tries``  how often the check was asked. ``stopped``
+    whether KeyboardInterrupt ended the search.
+    """
+
+    module: IRModule
+    inputs: Mapping[str, Array]
+    failure: str
+    calls: int
+    of_calls: int
+    tries: int
+    stopped: bool = False
+
+
+def reduce(
+    mod: IRModule, arguments: Sequence[Argument], check: Check, told: Callable[[Try], None] = lambda _: None
+) -> Reduced:
+    """Return the smallest part of ``main`` of ``mod`` that fails as the whole does with
+    ``arguments``.
+
+    ``told`` is called for every part that was tried. Branches and functions within ``main`` stay
+    whole. On KeyboardInterrupt the smallest part so far is returned.
+
+    Raises NothingFailsError where the check finds nothing wrong with the whole, and what running
+    Relay on numpy raises.
+    """
+    search = _Search(inlined(mod), arguments, check, told)
+    failure = search.begin()
+    try:
+        search.cut_behind()
+        search.take_away()
+        search.simplify()
+        stopped = False
+    except KeyboardInterrupt:
+        stopped = True
+    best = search.best
+    return Reduced(best.module, best.inputs, failure, _calls(best.module), search.of_calls, search.tries, stopped)
+
+
+def _calls(mod: IRModule) -> int:
+    """Return how many calls ``main`` makes outside of its branches and functions."""
+    return sum(isinstance(node, Call) for node in post_order((mod["main"].body,), flowing(mod)))
+
+
+@dataclass(eq=False)
+class _Search:
+    mod: IRModule
+    arguments: Sequence[Argument]
+    check: Check
+    told: Callable[[Try], None]
+    tries: int = 0
+    failure: str = ""
+    values: dict[Expr, Any] = field(default_factory=dict)
+
+    def begin(self) -> str:
+        """Run the whole, and return how it fails."""
+        main, self.flow = self.mod["main"], flowing(self.mod)
+        self.values.update(zip(main.params, self.arguments, strict=True))
+        # Values are kept as they are when they are made: nothing is read again after the run.
+        backends.create_executor("debug", self.mod).evaluate(observe=self.values.__setitem__)(*self.arguments)
+        result = self.flow.seen(main.body)
+        self.order = [one for one in post_order((result,), self.flow) if isinstance(one, CUT) and one in self.values]
+        if not isinstance(result, CUT):
+            raise UnsupportedError("the result is no call, so that there is nothing to take away from")
+        self.of_calls = sum(isinstance(one, Call) for one in self.order)
+        self.inside = self._behind(result)
+        self.outputs: tuple[Expr, ...] = (result,)
+        self.best = self._part(self.inside, self.outputs)
+        self.failure = self.check(self.best.module, self.best.inputs)
+        if not self.failure:
+            raise NothingFailsError(mistake(kinds.NOTHING_FAILS, what="the whole model"))
+        return self.failure
+
+    def cut_behind(self) -> None:
+        """End with the first node whose value fails, found by halving."""
+        ends = [one for one in self.order if isinstance(one, Call)]
+        low, high = -1, len(ends)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._fails(self._behind(ends[middle]), (ends[middle],)):
+                high = middle
+            else:
+                low = middle
+
+    def take_away(self) -> None:
+        """Take nodes away, in ever smaller pieces from the first on."""
+        size = len(self.inside) // 2
+        while size:
+            place = 0
+            while place < len(self.inside):
+                rest = [*self.inside[:place], *self.inside[place + size :]]
+                piece = self.inside[place : place + size]
+                if self.outputs[0] in piece or not self._fails(rest, self.outputs):
+                    place += size
+            size //= 2
+
+    def simplify(self) -> None:
+        """Make the values that come in simple: zeros, ones, or whole numbers."""
+        for name, value in list(self.best.inputs.items()):
+            for simple in _simpler(value):
+                inputs = {**self.best.inputs, name: simple}
+                if self._try(RecordedPart(self.best.module, inputs, ())):
+                    break
+
+    def _behind(self, end: Expr) -> list[Expr]:
+        """Return the nodes that ``end`` is computed by, itself among them, in order."""
+        needed = set(post_order((end,), self.flow))
+        return [one for one in self.order if one in needed]
+
+    def _fails(self, inside: list[Expr], outputs: tuple[Expr, ...]) -> bool:
+        """Keep a part if it fails as the whole does; say whether it does."""
+        part = self._part(inside, outputs)
+        if not self._try(part):
+            return False
+        # What nothing asks for any more is gone with what asked for it. Tuples are put together
+        # again.
+        held = set(inside)
+        needed = set(post_order(outputs, lambda one: self.flow(one) if one in held or isinstance(one, Tuple) else ()))
+        self.inside, self.outputs = [one for one in inside if one in needed], outputs
+        return True
+
+    def _try(self, part: RecordedPart) -> bool:
+        failed = self.check(part.module, part.inputs) == self.failure
+        self.tries += 1
+        self.told(Try(self.tries, _calls(part.module), failed))
+        if failed:
+            self.best = part
+        return failed
+
+    def _part(self, inside: Sequence[Expr], outputs: tuple[Expr, ...]) -> RecordedPart:
+        return recorded_part(self.mod, part_of(self.mod, inside, outputs), self._value)
+
+    def _value(self, node: Expr) -> Any:
+        return node.data if isinstance(node, Constant) else self.values[node]
+
+
+def _simpler(value: Array) -> Iterator[Array]:
+    """Yield simpler arrays of the same shape and dtype, the simplest first."""
+    for made in (np.zeros_like(value), np.ones_like(value)):
+        if not np.array_equal(made, value):
+            yield made
+    exact = value.astype(np.float64)
+    if value.dtype.kind == "f" and bool(np.isfinite(exact).all()):
+        whole = np.rint(exact).astype(value.dtype)
+        if not np.array_equal(whole, value):
+            yield whole
