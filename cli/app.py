@@ -369,8 +369,14 @@ def inspect(
     params: Params = None,
     dims: DimsOption = None,
     form: Annotated[
-        GraphFormat, typer.Option("--format", "-f", help="Text, text as TVM's MSC spells it, JSON, or DOT.")
-    ] = GraphFormat.TEXT,
+        Optional[GraphFormat],
+        typer.Option(
+            "--format",
+            "-f",
+            help="A tree that fits the terminal, text, text as TVM's MSC spells it, JSON, or DOT [default: tree on a "
+            "terminal, else text].",
+        ),
+    ] = None,
     summary: Annotated[
         bool, typer.Option("--summary", help="Show operators, parameters, arithmetic and memory instead.")
     ] = False,
@@ -389,7 +395,7 @@ def inspect(
     """
     from relay2relax.cli.commands import inspect as command
 
-    view = command.View(form.value, summary, weights, as_json)
+    view = command.View(form and form.value, summary, weights, as_json)
     command.run(model, params, dims or [], view, out, force)
 
 

@@ -38,6 +38,7 @@ _exports = {
     "relay.exporter": ["to_relay"],
     "relay.importer": ["from_relay"],
     "formats.text": ["to_text"],
+    "formats.tree": ["to_tree"],
 }
 
 __getattr__, __dir__, _ = lazy_loader.attach(__name__, submod_attrs=_exports)
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from relay2relax.graph.formats.onnx.model import onnx_files, save_onnx, to_onnx
     from relay2relax.graph.formats.prototxt import to_prototxt, visualize
     from relay2relax.graph.formats.text import to_text
+    from relay2relax.graph.formats.tree import to_tree
     from relay2relax.graph.fused import unfuse
     from relay2relax.graph.model import GraphError, MSCGraph, MSCJoint, MSCPrim, MSCTensor
     from relay2relax.graph.patterns.forms import register_pattern
@@ -120,6 +122,7 @@ __all__ = [
     "to_relax",
     "to_relay",
     "to_text",
+    "to_tree",
     "unfuse",
     "visualize",
 ]

@@ -597,6 +597,13 @@ class MSCGraph:
             stack += reversed(list(graph.functions.values()))
             stack += [body for node in reversed(graph.nodes) for body in reversed(node.bodies)]
 
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the graph as a tree."""
+        from relay2relax.core.output.notebook import shown
+        from relay2relax.graph.formats.tree import to_tree
+
+        return shown(f"graph {self.name}: {len(self.nodes)} nodes", to_tree(self, 160))
+
     def inspect(self) -> dict[str, Any]:
         """Return a readable summary: inputs, outputs, and how many nodes and prims of each kind
         there are.

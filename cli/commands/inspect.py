@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,12 +19,12 @@ from relay2relax.translator.summary import Summary, summarize
 @dataclass(frozen=True, slots=True)
 class View:
     """What is shown of a model: its graph in a format, or a summary; or one of the two in the
-    command's JSON document.
+    command's JSON document. Without a format the graph is a tree on a terminal, text elsewhere.
 
     ``weights`` are nodes of their own in a picture, where that is asked.
     """
 
-    form: str
+    form: str | None
     summary: bool
     weights: bool
     as_json: bool
@@ -42,13 +43,20 @@ def run(model: Path, params: Path | None, dims: list[str], view: View, out: Path
         outcome.deliver(json.loads(_text(found, view, "json")))
         if target is None:
             return
-    text = _text(found, view, view.form)
+    on_screen = target is None or target.file is None
+    form = view.form or ("tree" if on_screen and shows_trees() else "text")
+    text = _text(found, view, form)
     if target is None or target.file is None:
-        print((screen.json_that_shows(text) if view.form == "json" else text).rstrip("\n"))
+        print((screen.json_that_shows(text) if form == "json" else text).rstrip("\n"))
     else:
-        target.write(_with_mark(text, view.form))
+        target.write(_with_mark(text, form))
         if not view.as_json:
             screen.tell(f"wrote {out}")
+
+
+def shows_trees() -> bool:
+    """Whether a graph is shown as a tree: where a person reads it."""
+    return sys.stdout.isatty()
 
 
 def _found(view: View, program: programs.Program) -> graph.MSCGraph | Summary:
@@ -66,6 +74,8 @@ def _text(found: graph.MSCGraph | Summary, view: View, form: str) -> str:
             return graph.to_json(found)
         case "dot":
             return graph.to_dot(found, weights=view.weights)
+        case "tree":
+            return graph.to_tree(found, screen.columns())
     return graph.to_text(found, msc=form == "msc")
 
 

@@ -82,6 +82,7 @@ class MigrationFailOn(str, Enum):
 class GraphFormat(str, Enum):
     """How a graph is shown."""
 
+    TREE = "tree"
     TEXT = "text"
     MSC = "msc"
     JSON = "json"

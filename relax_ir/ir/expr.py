@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, Union
 
+from relay2relax.core.amounts import counted
 from relay2relax.core.arrays import plain_array
 from relay2relax.core.dtype import Array, check_dtype, of_array
 from relay2relax.core.errors import Relay2RelaxError, mistake
@@ -278,6 +279,12 @@ class IRModule:
         from relay2relax.relax_ir.script.printer import print_apart, print_module
 
         return print_module(self, dialect) if show_meta else print_apart(self, dialect)[0]
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the beginning of the script, arrays named alone."""
+        from relay2relax.core.output.notebook import shown
+
+        return shown(f"Relax module: {counted(len(self.functions), 'function')}", self.script(show_meta=False))
 
     def __str__(self) -> str:
         return self.script()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 
+from relay2relax.core.amounts import counted
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.core.source import SourceRange, SourceText
@@ -154,6 +155,12 @@ class IRModule:
         from relay2relax.relay_ir.text.printer import print_module
 
         return print_module(self, show_meta_data, annotate, exact_floats=exact_floats)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the beginning of the text."""
+        from relay2relax.core.output.notebook import shown
+
+        return shown(f"Relay module: {counted(len(self.functions), 'function')}", str(self))
 
     def __str__(self) -> str:
         from relay2relax.relay_ir.text.printer import print_module

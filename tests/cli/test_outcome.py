@@ -237,3 +237,19 @@ def test_explain_shows_the_exit_code(monkeypatch: pytest.MonkeyPatch, capfd: pyt
 
 def test_no_mistake_ends_well() -> None:
     assert all(kind.exit is not ExitCode.FINE for kind in all_kinds().values())
+
+
+def test_on_a_terminal_the_graph_is_a_tree(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert call("inspect linear.relay", monkeypatch, capfd)[1].startswith("main <INPUTS")
+    monkeypatch.setattr("relay2relax.cli.commands.inspect.shows_trees", lambda: True)
+    monkeypatch.setenv("COLUMNS", "30")
+    lines = call("inspect linear.relay", monkeypatch, capfd)[1].splitlines()
+    assert lines == [
+        "main  data: float32[2, 4]  w:…",
+        "├─ dense  nn.dense  float32[2…",
+        "└─ relu  nn.relu  float32[2, …",
+    ]
+    call("inspect linear.relay --out graph", monkeypatch, capfd)
+    assert (folder / "graph").read_text().startswith("main <INPUTS")
