@@ -38,6 +38,7 @@ _exports = {
     "relay.exporter": ["to_relay"],
     "relay.importer": ["from_relay"],
     "formats.text": ["to_text"],
+    "formats.text_reader": ["from_text"],
     "formats.tree": ["to_tree"],
 }
 
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from relay2relax.graph.formats.onnx.model import onnx_files, save_onnx, to_onnx
     from relay2relax.graph.formats.prototxt import to_prototxt, visualize
     from relay2relax.graph.formats.text import to_text
+    from relay2relax.graph.formats.text_reader import from_text
     from relay2relax.graph.formats.tree import to_tree
     from relay2relax.graph.fused import unfuse
     from relay2relax.graph.model import GraphError, MSCGraph, MSCJoint, MSCPrim, MSCTensor
@@ -99,6 +101,7 @@ __all__ = [
     "from_json",
     "from_relax",
     "from_relay",
+    "from_text",
     "fuse",
     "insert",
     "learned_inputs",

@@ -290,9 +290,14 @@ def _held_constants(order: Sequence[Expr]) -> set[Expr]:
     return held - plain
 
 
+def held_places(op: str) -> Mapping[int, str]:
+    """Return the places and roles of the constants that a node of an operator holds."""
+    return _HELD.get(op, _NO_HELD)
+
+
 def _held_places(node: Expr) -> Mapping[int, str]:
     if isinstance(node, Call) and isinstance(node.op, Op):
-        return _HELD.get(node.op.name, _NO_HELD)
+        return held_places(node.op.name)
     return _NO_HELD
 
 
