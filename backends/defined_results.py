@@ -1,7 +1,8 @@
-"""Results of tensor programs are what the programs say: elements that one does not write are 0.
+"""Results and temporaries of tensor programs are what the programs say: elements that one does not
+write are 0.
 
-Memory that is handed out holds what was in it before. An operator's own program writes all of its
-result; of a script that is proved (``tir/analysis/coverage.py``), or the result begins with zeros.
+Memory that is handed out holds what was in it before. An operator's own program writes all of it;
+of a script that is proved (``tir/analysis/coverage.py``), or the tensor begins with zeros.
 """
 
 from __future__ import annotations
@@ -15,16 +16,20 @@ from relay2relax.relax_ir.ir.names import NameSupply
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings, operands
 from relay2relax.relax_ir.transform.rewriting.mutator import Mutator
 from relay2relax.tir.analysis.coverage import fills
-from relay2relax.tir.ir.expr import Buffer, Var, const
-from relay2relax.tir.ir.stmt import BufferStore, For, PrimFunc, Seq, Stmt
+from relay2relax.tir.ir.expr import Buffer, Var, binary, const, logical_and
+from relay2relax.tir.ir.stmt import Allocate, Block, BlockRealize, BufferStore, For, If, IterKind, PrimFunc, Seq, Stmt
+from relay2relax.tir.ir.visit import map_stmt
 from relay2relax.tir.normalize.executable_form import executable_form
 
 
 def with_defined_results(module: IRModule) -> IRModule:
-    """Return ``module`` with programs for ``call_tir`` that write all of their results.
+    """Return ``module`` with programs that write all of their temporaries, and for ``call_tir`` all
+    of their results.
 
-    Who calls a program on memory of its own, as ``call_tir_inplace`` does, calls it as it was.
+    Who calls a program on memory of its own, as ``call_tir_inplace`` does, finds there what was in
+    it.
     """
+    module = _with_defined_temporaries(module)
     results = {var: func for var, func in module.functions.items() if isinstance(func, PrimFunc)}
     changed = {var: made for var, func in results.items() if (made := _defined(func)) is not func}
     if not changed:
@@ -43,6 +48,53 @@ def with_defined_results(module: IRModule) -> IRModule:
         functions[copies[var]] = replace(func, name=copies[var].name, private=True)
     changed_module = replace(module, functions=functions)
     return _Caller(changed_module, copies).module() if copies else changed_module
+
+
+def _with_defined_temporaries(module: IRModule) -> IRModule:
+    functions = {
+        var: made
+        for var, func in module.functions.items()
+        if isinstance(func, PrimFunc) and not isinstance(func.origin, Origin)
+        if (made := _temporaries(func)) is not func
+    }
+    return replace(module, functions={**module.functions, **functions}) if functions else module
+
+
+def _temporaries(func: PrimFunc) -> PrimFunc:
+    """Return ``func``, with zeros in temporaries that it may read before it has written them."""
+    plain = executable_form(func)
+    found = False
+
+    def begun(stmt: Stmt) -> Stmt | None:
+        nonlocal found
+        match stmt:
+            case Allocate(buffer, body, None) if not fills(body, buffer):
+                found = True
+                return replace(stmt, body=Seq((_zeros(buffer), map_stmt(body, lambda expr: expr, begun))))
+            case BlockRealize(block=block) if open_ := _open_temporaries(block):
+                found = True
+                inner = map_stmt(_with_init(block), lambda expr: expr, begun)
+                return replace(stmt, block=replace(block, init=None, body=Seq((*map(_zeros, open_), inner))))
+        return None
+
+    body = map_stmt(plain.body, lambda expr: expr, begun)
+    at_root = [_zeros(buffer) for buffer in plain.root_buffers if not fills(plain.body, buffer)]
+    return plain.with_body(Seq((*at_root, body))) if found or at_root else func
+
+
+def _open_temporaries(block: Block) -> list[Buffer]:
+    if not block.alloc_buffers:
+        return []
+    body = _with_init(block)
+    return [buffer for buffer in block.alloc_buffers if not fills(body, buffer)]
+
+
+def _with_init(block: Block) -> Stmt:
+    """Return the body of a block, behind what it does in the first round of a reduction."""
+    if block.init is None:
+        return block.body
+    first = [binary("==", axis.var, 0) for axis in block.iter_vars if axis.kind is IterKind.REDUCE]
+    return Seq((If(logical_and(*first), block.init) if first else block.init, block.body))
 
 
 def _called_otherwise(module: IRModule) -> set[GlobalVar]:

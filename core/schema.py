@@ -39,7 +39,7 @@ from typing_extensions import dataclass_transform
 
 from relay2relax.core.errors import ParseError
 from relay2relax.core.errors.table import reading
-from relay2relax.core.source import visible_json
+from relay2relax.core.source import HALF_OF_PAIR, visible_json
 
 __all__ = [
     "Extent",
@@ -103,7 +103,7 @@ def read_value(value: object, form: type[T], what: str) -> T:
         raise ParseError(f"{what} is nested too deeply", kind=reading.JSON_DOCUMENT) from None
     except UnicodeEncodeError as error:
         raise ParseError(
-            f"{what}: the string {error.object!r:.60} holds half of a pair of surrogates", kind=reading.JSON_DOCUMENT
+            f"{what}: the string {error.object!r:.60} {HALF_OF_PAIR}", kind=reading.JSON_DOCUMENT
         ) from None
     for pattern, ours in _WORDS:
         said = pattern.sub(ours, said)

@@ -26,6 +26,8 @@ def to_text(raw: bytes) -> str:
     return raw.decode("utf-8", "surrogateescape")
 
 
+# What is wrong with a string that UTF-8 does not hold.
+HALF_OF_PAIR = "holds half of a pair of surrogates"
 # What a terminal or an editor acts upon instead of showing it: control characters, marks that turn
 # the direction of text, characters without width, separators of lines, halves of pairs.
 _UNSHOWN_BUT_CONTROLS = (

@@ -17,6 +17,7 @@ from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import allocating
 from relay2relax.core.progress import each
+from relay2relax.core.source import to_bytes
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir import Call, IRModule
 from relay2relax.relay_ir.io.accounting import listed
@@ -150,7 +151,7 @@ def drawn_argument(type_: Type, name: str, seed: int, is_weight: bool) -> Argume
                 )
             # They are drawn as float64 or int64.
             with allocating(math.prod(shape) * 8, lambda: f"a random value for parameter {name!r}"):
-                rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
+                rng = np.random.default_rng([seed, zlib.crc32(to_bytes(name))])
                 # numpy draws a number, not an array, where there are no dimensions.
                 return np.asarray(_drawn(shape, dtype, rng, is_weight))
     raise Relay2RelaxError(f"parameter {name!r} is no tensor; give its value", kind=running.ARGUMENT)

@@ -69,7 +69,10 @@ def _layer(graph: MSCGraph, node: MSCJoint) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Return a string of protobuf's text format, in ASCII."""
-    escaped = json.dumps(text)
+    """Return a string of protobuf's text format, in ASCII; half of a pair of surrogates, which
+    protobuf does not hold, is shown as Python writes it.
+    """
+    if text.isascii():
+        return json.dumps(text)
     # JSON writes what is beyond 16 bits as two halves, which protobuf would not join.
-    return escaped if text.isascii() else '"' + "".join(f"\\{byte:03o}" for byte in text.encode()) + '"'
+    return '"' + "".join(f"\\{byte:03o}" for byte in text.encode("utf-8", "backslashreplace")) + '"'

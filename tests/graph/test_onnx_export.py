@@ -200,6 +200,14 @@ def test_more_than_a_message_holds() -> None:
     assert {one.key: one.value for one in tensor.external_data}["length"] == "2400000000"
 
 
+def test_a_name_that_utf8_does_not_hold() -> None:
+    text = HEAD + "def @main(%x: Tensor[(2), float32]) { abs(%x) }"
+    found, weights = graph.from_relay(relay_ir.infer_type(relay_ir.parse(text)))
+    half = graph.from_json(graph.to_json(found).replace('"x"', '"x\\ud800"'))
+    with pytest.raises(UnsupportedError, match="holds half of a pair"):
+        graph.to_onnx(half, weights)
+
+
 def test_onnx_is_an_extra() -> None:
     found = graph.from_relay(relay_ir.parse(HEAD + "def @main(%x: Tensor[(2), float32]) { %x }"))
     with patch.dict(sys.modules, onnx=None), pytest.raises(UnsupportedError, match=r"onnx.* is not installed"):

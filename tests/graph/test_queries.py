@@ -116,3 +116,6 @@ def test_prototxt_writes_odd_names_as_text() -> None:
     text = graph.to_prototxt(found)
     assert text.isascii()
     assert text.count("layer {") == 2
+    # Half of a pair of surrogates, which no file of protobuf holds, is shown by its number.
+    half = graph.from_json(graph.to_json(found).replace('"abs"', '"abs\\ud800"'))
+    assert 'name: "\\141\\142\\163\\134\\165\\144\\070\\060\\060"' in graph.to_prototxt(half)

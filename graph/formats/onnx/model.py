@@ -18,6 +18,7 @@ from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.core.output import Content, OutputFile
+from relay2relax.core.source import HALF_OF_PAIR
 from relay2relax.core.tensor_blob import elements
 from relay2relax.graph.check import check_well_formed
 from relay2relax.graph.formats.attrs_text import attrs_text
@@ -144,7 +145,11 @@ def _model(
     export.given = {name: array for name, array in weights.items() if name not in held}
     main = module[graph.name]
     assert isinstance(main, Function)
-    return export.model(graph.name, main), export.builder.initializers.beside
+    try:
+        return export.model(graph.name, main), export.builder.initializers.beside
+    except UnicodeEncodeError as error:
+        owner = f"the string {error.object!r:.60}"
+        raise UnsupportedError(mistake(translating.NO_ONNX_FORM, owner=owner, problem=HALF_OF_PAIR)) from None
 
 
 class _Export:

@@ -88,6 +88,44 @@ WHOLE = {
 }
 
 
+# Programs that read temporaries which they have not written as a whole: in all of a program, of a
+# round, of a block, of a reduction's block, and too large for the stack.
+TEMPORARIES: dict[str, tuple[str, np.ndarray]] = {
+    "of a program": (
+        'C = T.alloc_buffer((8, 6), "float32")\n        for i, j in T.grid(4, 6): C[i, j] = A[i, j]\n'
+        "        for i, j in T.grid(8, 6): B[i, j] = C[i, j]",
+        masked(0, 1, 2, 3),
+    ),
+    "of a round": (
+        "for i, j in T.grid(8, 6):\n"
+        '            C = T.allocate([4], "float32", "local")\n'
+        '            D = T.decl_buffer((4,), data=C, scope="local")\n'
+        "            if i % 2 == 0:\n                D[1] = A[i, j]\n            B[i, j] = D[1]",
+        masked(0, 2, 4, 6),
+    ),
+    "of a block": (
+        'for i, j in T.grid(8, 6):\n            with T.block("b"):\n                v, w = T.axis.remap("SS", [i, j])\n'
+        '                C = T.alloc_buffer((4,), "float32", scope="local")\n                if v < 4:\n'
+        "                    C[v % 4] = A[v, w]\n                B[v, w] = C[v % 4]",
+        masked(0, 1, 2, 3),
+    ),
+    "of a reduction": (
+        'for i, j, k in T.grid(8, 6, 2):\n            with T.block("b"):\n'
+        '                v, w, r = T.axis.remap("SSR", [i, j, k])\n'
+        '                C = T.alloc_buffer((2,), "float32", scope="local")\n'
+        "                with T.init():\n                    B[v, w] = T.float32(0)\n"
+        "                if v < 4 and r == 1:\n"
+        "                    C[r] = A[v, w]\n                B[v, w] = B[v, w] + C[r]",
+        masked(0, 1, 2, 3),
+    ),
+    "large": (
+        'C = T.alloc_buffer((300, 300), "float32")\n        for i, j in T.grid(4, 6): C[i * 2, j] = A[i, j]\n'
+        "        for i, j in T.grid(8, 6): B[i, j] = C[i, j]",
+        np.repeat(X[:4], 2, axis=0) * (np.arange(8) % 2 == 0)[:, None],
+    ),
+}
+
+
 def text(body: str) -> str:
     return MODULE.replace("BODY", f"        {body}")
 
@@ -116,6 +154,16 @@ def test_what_is_not_written_is_zero(name: str, target: str) -> None:
             assert np.isin(found[-1], [*X[-1], *(X[-1] + found[0])]).all()
         elif expected is not None:
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("target", ["numpy", pytest.param("c", marks=pytest.mark.compiler)])
+@pytest.mark.parametrize("name", TEMPORARIES)
+def test_what_is_not_written_of_temporaries_is_zero(name: str, target: str) -> None:
+    body, expected = TEMPORARIES[name]
+    run = main(target, body)
+    for _ in range(5):
+        used_memory()
+        np.testing.assert_array_equal(run(X), expected)
 
 
 @pytest.mark.parametrize("name", WHOLE)
