@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from random import Random
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sweep import examples
@@ -25,6 +26,7 @@ from relay2relax.tir.arith.simplify import (
 )
 from relay2relax.tir.ir.expr import (
     Binary,
+    BinaryOp,
     Buffer,
     BufferLoad,
     Cast,
@@ -33,6 +35,7 @@ from relay2relax.tir.ir.expr import (
     Select,
     Var,
 )
+from relay2relax.tir.ir.visit import subexpressions
 
 WIDE = ("int32", "int64")
 COMPARED = ("<", "<=", "==", "!=", ">", ">=")
@@ -154,6 +157,17 @@ def test_places(place: PrimExpr, fact: tuple[PrimExpr, PrimExpr], seed: int) -> 
             if not facts or evaluate(known, one):
                 assert 0 <= evaluate(place, one) < 8, (place, facts)
                 assert evaluate(simplify(place, BOUNDS), one) == evaluate(place, one), place
+
+
+@pytest.mark.parametrize("op", ["//", "%", "truncdiv", "truncmod"])
+@pytest.mark.parametrize(("inner", "outer"), [(65536, 65536), ((1 << 31) - 1, 1 << 30), (3, -(1 << 31))])
+def test_divisors_together_are_of_the_dtype(op: BinaryOp, inner: int, outer: int) -> None:
+    place = LOOPS["int32"][0]
+    expr = Binary(op, Binary("//", place, IntImm(inner, "int32")), IntImm(outer, "int32"))
+    made = simplify(expr, {place: (0, None)})
+    assert all(-(1 << 31) <= one.value < 1 << 31 for one in subexpressions(made) if isinstance(one, IntImm)), made
+    for value in (0, 1, 65535, 65536, (1 << 31) - 2, (1 << 31) - 1):
+        assert evaluate(made, {place: value}) == evaluate(expr, {place: value})
 
 
 @settings(max_examples=examples(40))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import reduce
 from typing import Any, NamedTuple, TypeAlias, Union
 
@@ -205,6 +206,14 @@ class Algebra:
             raise Wraps
         return self.built(terms, dtype)
 
+    def divisor(self, terms: Sum, dtype: str) -> PrimExpr:
+        """Return ``operand(terms, dtype)``; raises Wraps as well for a number, the product of
+        divisors, that ``dtype`` does not have.
+        """
+        if is_constant(terms) and not all(self.overflow.within(dtype, side, terms.get((), 0)) for side in (0, 1)):
+            raise Wraps
+        return self.operand(terms, dtype)
+
     def new_sum(self, expr: PrimExpr) -> Sum:
         match expr:
             case IntImm(value):
@@ -215,7 +224,8 @@ class Algebra:
             case Binary("+" | "-" | "*"):
                 return self.residue(expr)
             case Binary(("//" | "%" | "truncdiv" | "truncmod") as op, a, b):
-                return self.quotient(op, self.sum(a), self.sum(b), expr.dtype)
+                with suppress(Wraps):
+                    return self.quotient(op, self.sum(a), self.sum(b), expr.dtype)
             case Binary(("min" | "max") as op):
                 return self.extreme(op, expr)
             case Select(condition, a, b) | Call("if_then_else", (condition, a, b)):
@@ -344,7 +354,7 @@ class Algebra:
         """Return the quotient or remainder of ``a`` and ``by``.
 
         What does not fit ``dtype`` on the way is not split. Raises Wraps where ``a`` itself does
-        not.
+        not, or ``by`` is no number of it.
         """
         if self.divides(by):
             try:
@@ -356,7 +366,7 @@ class Algebra:
                 return truncation.divided(self, op, a, by, dtype)
             except Wraps:
                 pass
-        return atom_sum(Binary(op, self.operand(a, dtype), self.operand(by, dtype)))
+        return atom_sum(Binary(op, self.operand(a, dtype), self.divisor(by, dtype)))
 
     def divided(self, a: Sum, by: Sum, dtype: str) -> Sum:
         """Return ``a // by``."""
@@ -376,7 +386,7 @@ class Algebra:
         if not is_constant(by):
             if self.below(rest, by):
                 return whole
-            return self.joined(add(whole, atom_sum(Binary("//", self.operand(rest, dtype), self.operand(by, dtype)))))
+            return self.joined(add(whole, atom_sum(Binary("//", self.operand(rest, dtype), self.divisor(by, dtype)))))
         divisor = by[()]
         common = math.gcd(divisor, *(c for term, c in rest.items() if term))
         if common > 1:
@@ -396,7 +406,7 @@ class Algebra:
             case [(Binary("%", x, IntImm(inner)),) as term] if rest == {term: 1} and inner % divisor == 0:
                 over = self.divided(self.sum(x), by, dtype)
                 return self.joined(add(whole, self.modulo(over, constant_sum(inner // divisor), dtype)))
-        return self.joined(add(whole, atom_sum(Binary("//", self.operand(rest, dtype), IntImm(divisor, dtype)))))
+        return self.joined(add(whole, atom_sum(Binary("//", self.operand(rest, dtype), self.divisor(by, dtype)))))
 
     def shared_quotient(self, extreme: Binary, count: int, shift: int, by: Sum, dtype: str) -> Sum | None:
         """Return ``(count * extreme + shift) // by`` as an extreme of quotients, None where none of
@@ -425,7 +435,7 @@ class Algebra:
         if not is_constant(by):
             if self.below(rest, by):
                 return rest
-            return atom_sum(Binary("%", self.operand(rest, dtype), self.operand(by, dtype)))
+            return atom_sum(Binary("%", self.operand(rest, dtype), self.divisor(by, dtype)))
         divisor = by[()]
         for term, times in rest.items():
             match term:
@@ -441,7 +451,7 @@ class Algebra:
         low, high = self.interval(rest)
         if low is not None and high is not None and low // divisor == high // divisor:
             return add(rest, constant_sum(-(low // divisor) * divisor))
-        return atom_sum(Binary("%", self.operand(rest, dtype), IntImm(divisor, dtype)))
+        return atom_sum(Binary("%", self.operand(rest, dtype), self.divisor(by, dtype)))
 
     def below(self, a: Sum, by: Sum) -> bool:
         """Whether ``0 <= a < by``."""

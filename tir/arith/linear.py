@@ -14,11 +14,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from relay2relax.core import dtype as dt
 from relay2relax.tir.arith.interval import ANYTHING, Interval, known
+from relay2relax.tir.arith.overflow import Wraps
 from relay2relax.tir.arith.remainders import times
 from relay2relax.tir.arith.sums import Sum, Term, add, atom_sum, constant_sum, flattened, scale, without
 from relay2relax.tir.ir.expr import AnyExtent, Binary, BinaryOp, Call, Cast, IntImm, Not, PrimExpr, Select, Var, binary
@@ -223,7 +225,8 @@ class Search:
                 over, under = algebra.sum(a), algebra.sum(b)
                 low = algebra.interval(under)[0]
                 if low is not None and low >= 0 and algebra.divides(under) and under:
-                    return add(over, times(algebra.divided(over, under, atom.dtype), under), -1)
+                    with suppress(Wraps):
+                        return add(over, times(algebra.divided(over, under, atom.dtype), under), -1)
             case Binary("truncmod", a, IntImm(divisor) as b) if divisor > 0:
                 return add(algebra.sum(a), algebra.sum(Binary("truncdiv", a, b)), -divisor)
             case Cast(dtype, value) if dtype in _WIDE and value.dtype in _WIDE and self.fits(dtype, value):

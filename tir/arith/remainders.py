@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from relay2relax.tir.arith.overflow import Wraps
 from relay2relax.tir.arith.sums import Sum, Term, add, atom_sum, constant_sum, is_constant, product, term_key, without
 from relay2relax.tir.ir.expr import Binary, IntImm
 
@@ -42,7 +43,16 @@ def _has_divided(terms: Sum) -> bool:
 
 
 def without_remainders(algebra: Algebra, terms: Sum, dtype: str) -> Sum:
-    """Return ``terms`` with each factor ``x % d`` written as ``x - x // d * d``."""
+    """Return ``terms`` with each factor ``x % d`` written as ``x - x // d * d``, ``terms`` itself
+    where a ``d`` is no number of its dtype.
+    """
+    try:
+        return _expanded(algebra, terms)
+    except Wraps:
+        return terms
+
+
+def _expanded(algebra: Algebra, terms: Sum) -> Sum:
     expanded: Sum = {}
     for term, count in terms.items():
         parts: Sum = {(): count}

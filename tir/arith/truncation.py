@@ -38,7 +38,7 @@ def divided(algebra: Algebra, op: BinaryOp, a: Sum, by: Sum, dtype: str) -> Sum:
         return algebra.multiplied(smaller, taken, dtype)
     whole, rest = algebra.split(a, by)
     if rest:
-        return scale(atom_sum(Binary(op, algebra.operand(a, dtype), algebra.operand(by, dtype))), outside)
+        return scale(atom_sum(Binary(op, algebra.operand(a, dtype), algebra.divisor(by, dtype))), outside)
     return scale(whole, outside) if op == "truncdiv" else {}
 
 
