@@ -50,14 +50,14 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "extract": (
         "relay2relax extract net.relay --params net.params",
-        "relay2relax extract net.relay --params net.params --node %12",
-        "relay2relax extract net.relay --params net.params --between %3 %12 --out part",
+        "relay2relax extract net.relay --params net.params --node %1",
+        "relay2relax extract net.relay --params net.params --between %0 %1 --out part",
     ),
-    "split": ("relay2relax split net.relay --params net.params --at %3 --at %12",),
+    "split": ("relay2relax split net.relay --params net.params --at %0 --at %1",),
     "passes": (
         "relay2relax passes",
         "relay2relax passes net.relay --apply FoldConstant,ToANormalForm --diff",
-        "relay2relax passes --suggest compile.py",
+        "relay2relax passes --suggest script.py",
     ),
     "python": (
         "relay2relax python script.py --batch 1",

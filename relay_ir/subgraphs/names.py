@@ -86,6 +86,6 @@ def node_named(name: str, nodes: Mapping[str, Expr]) -> Expr:
     """Return the node of a name, with or without ``%``; raises NodeNameError where none has it."""
     wanted = name if name.startswith("%") else f"%{name}"
     if wanted not in nodes:
-        help = nearest(wanted, nodes) or "`relay2relax inspect` shows them"
+        help = nearest(wanted, nodes) or "`relay2relax extract MODEL` lists them"
         raise NodeNameError(Diagnostic(mistake(kinds.NO_NODE, name=repr(wanted)).title, help=help))
     return nodes[wanted]

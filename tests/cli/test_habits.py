@@ -24,7 +24,9 @@ from relay2relax.cli.options.examples import EXAMPLES
 COMMANDS = [one.callback.__name__ for one in app.registered_commands if one.callback]
 MODULE = """#[version = "0.0.5"]
 def @main(%data: Tensor[(?, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32]) {
-  nn.conv2d(%data, %w, channels=4, kernel_size=[3, 3])
+  %0 = nn.conv2d(%data, %w, channels=4, kernel_size=[3, 3]);
+  %1 = negative(%0);
+  negative(%1)
 }
 """
 
