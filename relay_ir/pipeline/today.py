@@ -141,6 +141,7 @@ TODAY: Mapping[str, Today] = {
     "LazyGradientInit": _before("", "behind FirstOrderGradient, which makes gradients of all kinds"),
     "PartialEvaluate": _before("PartialEvaluate", "Relax has no such pass"),
     "ToCPS": _before("", "Relax has no functions as data, so what it makes is not converted"),
+    "UnCPS": _before("", "behind ToCPS"),
     "Defunctionalization": _before("", "functions as data are unfolded while converting, too"),
     "QuantizePartition": _before("", "part of quantize; Relax has no quantiser"),
     "QuantizeAnnotate": _before("", "part of quantize; Relax has no quantiser"),
