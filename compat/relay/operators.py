@@ -100,6 +100,12 @@ def list_op_names() -> list[str]:
     return list(relay_names())
 
 
+def _num_inputs(self: Op) -> int:
+    """Return how many inputs the operator takes, -1 for any number."""
+    record = relay_op(self.name)
+    return -1 if record is None or record.variadic else len(record.inputs)
+
+
 def lessons() -> Iterator[Lesson]:
     """Yield what operators and calls are taught."""
     yield Lesson(Op, "get", staticmethod(get))
@@ -108,6 +114,7 @@ def lessons() -> Iterator[Lesson]:
     yield Lesson(Op, "has_attr", lambda self, name: get_attr(self, name) is not None)
     yield Lesson(Op, "set_attr", set_attr)
     yield Lesson(Op, "reset_attr", reset_attr)
+    yield Lesson(Op, "num_inputs", property(_num_inputs))
     yield Lesson(Op, "name_hint", property(lambda self: self.name))
     yield Lesson(Call, "astuple", lambda self: self)
     yield Lesson(Call, "tuple_value", property(lambda self: self))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import cast
 
@@ -207,6 +207,17 @@ def gradient(expr: object, mod: IRModule | None = None, mode: str = "higher_orde
     """
     function = cast(Expr, mod[expr] if mod is not None and isinstance(expr, GlobalVar) else expr)
     return _of_expression(transform.FirstOrderGradient(), function, mod)
+
+
+def recast(expr: Expr, dtype: str, out_dtype: str, ops: Sequence[str] | None = None,
+           skip_layers: Sequence[int] | None = None) -> Expr:  # fmt: skip
+    """Return an expression whose operators compute in ``dtype``; it declares what it declared."""
+    options = {"ops": ops, "skip_layers": skip_layers}
+    given = {name: tuple(value) for name, value in options.items() if value is not None}
+    found = cast(Expr, cast("Callable[..., object]", transform.recast)(expr, dtype, out_dtype, **given))
+    if isinstance(found, Function) and isinstance(expr, Function) and expr.ret_type is None:
+        return replace(found, ret_type=None)
+    return found
 
 
 def print_ir(header: str = "", show_meta_data: bool = False) -> object:

@@ -17,7 +17,7 @@ REGISTERING = Names(
 QUANTIZING = Names(_TRANSFORM, "register_fake_quantization_to_integer register_optional_fake_quantization_to_integer")
 _PASSES = Names(
     "compat.relay.passes",
-    "AnnotateSpans AnnotateTarget MergeComposite EliminateCommonSubexpr FoldConstantExpr ToANormalFormExpr "
+    "AnnotateSpans AnnotateTarget MergeComposite recast EliminateCommonSubexpr FoldConstantExpr ToANormalFormExpr "
     "InferTypeLocal gradient function_pass module_pass build_config "
     "Sequential PassInfo",
 )
