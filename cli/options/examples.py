@@ -23,10 +23,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax export net.relay --params net.params --bind-params --march x86-64-v3",
         "relay2relax export net.relay --params net.params --format onnx",
     ),
-    "reduce": (
-        "relay2relax reduce net.relay --params net.params",
-        "relay2relax reduce net.relay --check 'python mine.py {model} {inputs}'",
-    ),
     "compare": (
         "relay2relax compare net.relay --params net.params",
         "relay2relax compare net.relay --params net.params --inputs inputs.npz --expected outputs.npz",
@@ -52,6 +48,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax extract net.relay --params net.params",
         "relay2relax extract net.relay --params net.params --node %1",
         "relay2relax extract net.relay --params net.params --between %0 %1 --out part",
+    ),
+    "reduce": (
+        "relay2relax reduce net.relay --params net.params",
+        "relay2relax reduce net.relay --check 'python mine.py {model} {inputs}'",
     ),
     "split": ("relay2relax split net.relay --params net.params --at %0 --at %1",),
     "passes": (
