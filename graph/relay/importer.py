@@ -62,6 +62,7 @@ from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import attr_operands, binders, nodes
 from relay2relax.relay_ir.ir.types import FuncType, TensorType, TupleType, Type
 from relay2relax.relay_ir.transform import ToGraphNormalForm
+from relay2relax.tir.extent import static
 
 # Operators whose constant inputs MSC keeps inside the node, with the places and roles of those
 # inputs.
@@ -149,6 +150,7 @@ def from_relay_with_nodes(
     builder = _Builder(types, aliases, {mod.functions[var]: dims} if dims else {}, orders)
     functions = {other.name: f for other, f in mod.functions.items() if other is not var}
     graph = builder.module(var.name, mod.functions[var], functions)
+    _refuse_negative(mod, builder.negative)
     definitions = tuple(mod.type_definitions.values())
     entries = tuple(functions) if entry is None else ()
     whole = replace(graph, entries=entries, module_attrs=mod.attrs, type_definitions=definitions)
@@ -195,6 +197,20 @@ def _orders(mod: IRModule) -> dict[Function, list[Expr]]:
     return orders
 
 
+def _refuse_negative(mod: IRModule, found: Sequence[Expr]) -> None:
+    """Raise UnsupportedError where values were ``found`` that have extents below zero.
+
+    Relay types them, and no value has such a type.
+    """
+    if found:
+        title = "a tensor has an extent below zero, which no value has"
+        raise UnsupportedError([Diagnostic(title, mod.locations.get(node)) for node in found], mod.source)
+
+
+def _below_zero(type_: TensorType) -> bool:
+    return any((extent := static(one)) is not None and extent < 0 for one in type_.shape)
+
+
 class _Builder:
     """One module: the names that are taken, and the weights met so far."""
 
@@ -215,6 +231,7 @@ class _Builder:
         self.taken: set[str] = set()
         self.counters: dict[str, int] = {}
         self.symbolic: dict[Expr, Type] = {}
+        self.negative: list[Expr] = []  # values whose types no value has
 
     def fresh(self, hint: str) -> str:
         """Return ``hint``, with a number behind it where the name is taken."""
@@ -449,6 +466,8 @@ class _Scoped:
         if not isinstance(known, (TensorType, TupleType)):
             return (MSCTensor(f"{name}:0", "object"),)
         parts: list[TensorType] = list(leaves(known))
+        if any(map(_below_zero, parts)):
+            builder.negative.append(expr)
         several = len(parts) > 1
         return tuple(
             self.prims.tensor(

@@ -274,3 +274,13 @@ def test_a_long_chain() -> None:
     found, weights = graph.from_relay(mod)
     assert len(found) == CHAIN + 1
     assert relay_ir.first_difference(graph.to_relay(found, weights), mod) is None
+
+
+def test_extents_below_zero_are_refused_with_their_places() -> None:
+    text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(-1), float32]) {
+  exp(%x)
+}"""
+    with pytest.raises(UnsupportedError) as caught:
+        graph.from_relay(relay_ir.infer_type(relay_ir.parse(text)))
+    assert [one.where.line if one.where else None for one in caught.value.diagnostics] == [2, 3]
