@@ -24,7 +24,6 @@ REASONS: dict[str, str] = {
     r"quantizelinear_e[45]m|dequantizelinear_e[45]m": "floats of eight bits are not quantised to",
     r"image_decoder|ai_onnx_ml|melweightmatrix|test_det_|test_stft|tensorscatter": "Relay has no such operator",
     r"bernoulli|training_dropout": "what is drawn at random differs",
-    r"adagrad|adam|momentum": "one step of training",
     r"nan_robustness|fullymasked|padded_kv_bf16|empty_set": "TVM's max begins at the lowest finite number",
     r"mod_float_edge": "`a - floor(a / b) * b` has no value for an infinite operand",
     r"einsum.*bfloat16": "numpy's einsum has no bfloat16",
