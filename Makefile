@@ -113,6 +113,7 @@ profile-import: $(VENV)/.installed  ## Set up, then measure the import of all pu
 
 # TVM's own tests are taken from its repository, and kept nowhere: give a folder that holds tests/python/relay of v0.18.0.
 test-legacy: $(VENV)/.test  ## Set up, then run TVM 0.18's tests of Relay in the folder TVM=… on the facade.
+	$(PIP) install --editable ".[legacy]"
 	$(BIN)/python tools/legacy_tests.py $(TVM) $(FILES)
 
 bench: $(VENV)/.bench  ## Set up, then measure stages, translation, memory and speed against peers; writes docs/benchmarks.md.
