@@ -61,9 +61,12 @@ def run(model: Any, *given: np.ndarray) -> list[np.ndarray]:
 
 def not_used(mod: relay_ir.IRModule) -> set[str]:
     """Return the names of the scales that batch norms of ``mod`` are told not to use."""
-    calls = [node for node in mod.types if isinstance(node, relay_ir.Call) and isinstance(node.op, relay_ir.Op)]
-    gammas = [call.args[1] for call in calls if call.op.name == "nn.batch_norm" and not call.attrs.scale]
-    return {one.name for one in gammas if isinstance(one, relay_ir.Var)}
+    found = set()
+    for node in mod.types:
+        match node:
+            case relay_ir.Call(relay_ir.Op("nn.batch_norm"), (_, relay_ir.Var(name), *_), attrs) if not attrs.scale:
+                found.add(name)
+    return found
 
 
 @pytest.mark.golden
