@@ -300,7 +300,7 @@ def check_script(name: str, traced: translator.Traced) -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_every_node_of_recorded_programs_is_in_the_map(recorded: Any, file: str) -> None:
     count = 0
-    for name, case, mod in programs(recorded, file, 5):
+    for name, case, mod in programs(recorded, file, 10):
         for via in VIAS:
             traced = mapped(mod, via)
             if traced is None:
