@@ -52,7 +52,7 @@ def test_reading_json_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_way_into_relax_tells_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[tuple[str, float] | None] = []
     made = graph.from_relay(relay_ir.parse(CHAIN))
-    monkeypatch.setattr("relay2relax.graph.relax.exporter.check", lambda: seen.append(how_far()))
+    monkeypatch.setattr("relay2relax.graph.relax.control.check", lambda: seen.append(how_far()))
     graph.to_relax(*made)
     shares_of(seen, "nodes of Relax")
 
