@@ -128,7 +128,7 @@ def kernel_call(
     values_of, stages = _values_of(entry), len(entry.stages) + 1
     # A call takes a piece, and gives it back: calls may run inside each other, and beside.
     free: list[_Piece] = []
-    check = relations_check(func.name, entry.relations, variables)
+    check = relations_check(entry)
     # Arrays and scalars of these kinds and shapes fit; what followed from the last extents.
     known: tuple[list[Any] | None, tuple[Any, ...]] = None, ()
     last = values_of([]) if not variables else _Values([], None, 0, 0)

@@ -157,7 +157,7 @@ class CompiledModule:
         """
         entry, function = self.function(name)
         values = bind_call(entry.func, arrays, scalars)
-        relations_check(name, entry.relations, entry.variables)(values)
+        relations_check(entry)(values)
         for number in entry.written:
             if not arrays[number].flags.writeable:
                 raise read_only(entry.func, number)

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     from relay2relax.tir.arith.algebra import Bounds, Limit
 
 
+# Proofs that hold whatever a program computes take an open extent for at most this: what an int32
+# can be. Whoever calls what was proved refuses larger ones.
+MOST_EXTENT = (1 << 31) - 1
+
+
 class Wraps(Exception):
     """A number of the integers that no expression of its dtype has."""
 
@@ -83,7 +88,7 @@ class Usual(Mapping[Var, "tuple[Limit, Limit]"]):
 
     def __getitem__(self, key: Var) -> tuple[Limit, Limit]:
         low, high = range_of(key.dtype) if isinstance(key, Given) else self.bounds.get(key, ANYTHING)
-        far = (1 << 31) - 1 if self.wide else 1 << (bits(key.dtype) - 2) // 3
+        far = MOST_EXTENT if self.wide else 1 << (bits(key.dtype) - 2) // 3
         return (-far if low is None else low, far if high is None else high)
 
     def __iter__(self) -> Iterator[Var]:

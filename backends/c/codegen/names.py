@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from relay2relax.backends.c.codegen.positions import Unrolled
-from relay2relax.backends.c.codegen.properties import MOST_EXTENT
 from relay2relax.backends.c.dtypes import c_type
+from relay2relax.tir.arith.overflow import MOST_EXTENT
 from relay2relax.tir.ir.expr import (
     Buffer,
     Var,

@@ -10,9 +10,6 @@ from relay2relax.tir.ir.expr import Binary, BufferLoad, Call, Cast, IntImm, Prim
 from relay2relax.tir.ir.stmt import For, If, Stmt
 from relay2relax.tir.ir.visit import expressions, statements, subexpressions
 
-# An open extent is taken to be a number that an int32 can be.
-MOST_EXTENT = (1 << 31) - 1
-
 # What no result exceeds, given what no operand does.
 _ENDS: Mapping[str, Callable[[int, int], int]] = {
     "+": lambda a, b: a + b,

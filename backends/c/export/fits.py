@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from relay2relax.backends.c.codegen.expression import operand, whole
 from relay2relax.backends.c.codegen.magnitude import magnitude
 from relay2relax.tir.arith.evaluate import no_extent
+from relay2relax.tir.arith.overflow import MOST_EXTENT
 from relay2relax.tir.arith.simplify import EXTENTS, limits, simplify
 from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Select, Var
 from relay2relax.tir.ir.visit import subexpressions
@@ -21,6 +22,8 @@ _LARGEST = "0x1p60"
 def fits_text(name: str, extents: Mapping[Var, str], sizes: Iterable[PrimExpr], conditions: Iterable[PrimExpr]) -> str:
     """Return the static function ``NAME_fits``, which says whether ``extents`` are such that
     ``sizes`` are neither negative nor too large, and ``conditions`` hold.
+
+    Extents beyond ``MOST_EXTENT`` are too large: proofs do not look further.
     """
     sizes, conditions = list(dict.fromkeys(map(simplify, sizes))), list(dict.fromkeys(conditions))
     lines = [f"  if ({one} < 0) return 0;" for one in extents.values()]
@@ -28,7 +31,7 @@ def fits_text(name: str, extents: Mapping[Var, str], sizes: Iterable[PrimExpr], 
     for expr in (*sizes, *(part for condition in conditions for part in _numbers(condition))):
         if not isinstance(expr, (IntImm, Var)):
             limited[magnitude(expr, lambda one: c_text(one, extents))] = None
-    limited |= dict.fromkeys(f"(double){one}" for one in extents.values())
+    lines += [f"  if ({one} > {MOST_EXTENT}) return 0;" for one in extents.values()]
     lines += [f"  if (!({one} < {_LARGEST})) return 0;" for one in limited]
     divisors = dict.fromkeys(
         node.b

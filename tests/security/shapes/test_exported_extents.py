@@ -28,8 +28,8 @@ PROGRAMS: dict[str, tuple[str, list[tuple[int, ...]], list[tuple[int, ...]]]] = 
     ),
     "product": (
         "def @main(%a: Tensor[(?, ?), float32], %b: Tensor[(?, ?), float32]) { nn.dense(%a, %b, units=None) }",
-        [(2, 3, 4, 3), (0, 3, 4, 3)],
-        [(2, 5, 4, 3), (1 << 31, 1 << 31, 1, 1 << 31), (1 << 40, 1, 1 << 40, 1)],
+        [(2, 3, 4, 3), (0, 3, 4, 3), ((1 << 31) - 1, 0, 0, 0)],
+        [(2, 5, 4, 3), (1 << 31, 1 << 31, 1, 1 << 31), (1 << 40, 1, 1 << 40, 1), (1 << 31, 0, 0, 0)],
     ),
     "taken": (
         "def @main(%a: Tensor[(?, 4), float32], %i: Tensor[(?), int32]) { take(%a, %i, axis=0) }",
