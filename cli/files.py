@@ -40,6 +40,8 @@ _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b"
 recovering: ContextVar[bool] = ContextVar("recovering", default=False)
 # The weights of the model that was read last, where its own file holds them.
 own_weights: ContextVar[Mapping[str, Array]] = ContextVar("own_weights", default={})  # noqa: B039 - never changed
+# The function that a model begins with, "" for main.
+entry: ContextVar[str] = ContextVar("entry", default="")
 # What --attrs says of attributes that a text leaves out.
 attributes: ContextVar[Path | None] = ContextVar("attributes", default=None)
 
@@ -61,11 +63,12 @@ def read_content(model: Path) -> bytes:
         raise FileError.unread(shown(model), error) from None
 
 
-def load_model(path: Path, dims: Dims | None = None, library: bool = False) -> IRModule:
+def load_model(path: Path, dims: Dims | None = None, library: bool = False, begin: str | None = None) -> IRModule:
     """Return the Relay module in ``path``, or of standard input, with its types inferred.
 
     Parameters of one name are told apart as in text. Numbers in ``dims`` are the extents of inputs.
-    A module without ``main`` is refused unless it may be a ``library``.
+    Where a function is named, by ``begin`` or by ``--entry``, or is the only one, it is ``main``. A
+    module without ``main`` is refused otherwise, unless it may be a ``library``.
     """
     from relay2relax import relay_ir
     from relay2relax.relay_ir.inference.fixed_extents import fix_extents
@@ -73,13 +76,13 @@ def load_model(path: Path, dims: Dims | None = None, library: bool = False) -> I
 
     _tell_of(path)
     with about(shown(path)):
-        mod = _relay_module(path, library)
+        mod = _begun(_relay_module(path), shown(path), library, entry.get() if begin is None else begin)
         mod = relay_ir.infer_type(names_apart(mod) if "main" in mod else mod, declare_results=True)
     return fix_extents(mod, dims)
 
 
-def _relay_module(path: Path, library: bool) -> IRModule:
-    """Return the module in ``path``, which has a ``main`` unless it may be a ``library``."""
+def _relay_module(path: Path) -> IRModule:
+    """Return the module in ``path``."""
     from relay2relax.relay_ir.io.loader import read_module
 
     if path.is_dir():
@@ -92,14 +95,24 @@ def _relay_module(path: Path, library: bool) -> IRModule:
     own_weights.set({})
     if is_onnx(memoryview(content)):
         return _onnx_module(path, content)
-    mod = read_module(content, shown(path), recovering.get(), _attributes("meta["))
-    if "main" not in mod and not (library and mod.functions):
-        there = ", ".join(f"@{var.name}" for var in list(mod.functions)[:8]) or "none"
-        title = f"{shown(path)!r} has no function @main, where a model begins; its functions: {there}"
-        raise Relay2RelaxError(
-            Diagnostic(title, help="call the function @main that is to be run", kind=running.NO_FUNCTION)
-        )
-    return mod
+    return read_module(content, shown(path), recovering.get(), _attributes("meta["))
+
+
+def _begun(mod: IRModule, name: str, library: bool, begin: str) -> IRModule:
+    """Return the module called ``name`` that begins at ``main``, unless it may be a ``library``."""
+    from relay2relax import translator
+
+    if begin:
+        return translator.beginning_at(mod, begin)
+    if "main" in mod or (library and mod.functions):
+        return mod
+    there = [var.name for var in mod.functions]
+    if len(there) == 1:
+        return translator.beginning_at(mod, there[0])
+    listed = ", ".join(f"@{one}" for one in there[:8]) or "none"
+    title = f"{name!r} has no function @main, where a model begins; its functions: {listed}"
+    help = f"name the one that is meant: --entry {there[-1]}" if there else "name a module with functions"
+    raise Relay2RelaxError(Diagnostic(title, help=help, kind=running.NO_FUNCTION))
 
 
 def _onnx_module(path: Path, content: bytes) -> IRModule:
@@ -184,20 +197,22 @@ def _named(values: dict[str, Array], path: Path | None, mod: IRModule, taken: It
     return {named_alone(mod, name, taken): value for name, value in values.items()}
 
 
-def load_script(path: Path) -> relax_ir.IRModule | None:
-    """Return the Relax module in ``path`` where that is TVMScript, None where it is something
-    else.
+def load_script(path: Path, begin: str | None = None) -> relax_ir.IRModule | None:
+    """Return the Relax module in ``path`` where that is TVMScript, None where it is something else.
+
+    A function that ``begin`` or ``--entry`` names is its ``main``.
     """
     content = read_content(path)
     if not _is_script(content):
         return None
-    from relay2relax import relax_ir
+    from relay2relax import relax_ir, translator
 
     with about(shown(path)):
         try:
-            return relax_ir.parse(content.decode("utf-8"), shown(path), attrs=_attributes("metadata["))
+            module = relax_ir.parse(content.decode("utf-8"), shown(path), attrs=_attributes("metadata["))
         except UnicodeDecodeError as error:
             raise ParseError(f"{shown(path)!r} is no TVMScript: byte {error.start} is not UTF-8") from None
+        return translator.beginning_at(module, (entry.get() if begin is None else begin) or "main")
 
 
 def load_compiled(path: Path) -> relax_ir.Compiled | None:
@@ -212,6 +227,9 @@ def load_compiled(path: Path) -> relax_ir.Compiled | None:
     content = read_content(path)
     with about(shown(path)):
         found = relax_ir.read_compiled(content, shown(path))
+    if found is not None and entry.get():
+        title = f"--entry names a function of a module, and {shown(path)!r} is one compiled program"
+        raise Relay2RelaxError(title, kind=files.OPTION)
     if found is not None:
         kernels = counted(len(kernels_of(found.module)), "kernel")
         outcome.note(

@@ -16,6 +16,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "as_tensorir": ["AsTensorIR", "Becomes", "calls_as_tensorir", "what_becomes"],
         "comparison": ["Trial", "available_backends", "compare"],
         "delivered": ["Script", "compare_script", "script_report", "trial_of", "values_for_relay", "within"],
+        "entries": ["beginning_at"],
         "partitions": ["Partition", "compilers", "partitions"],
         "pipeline": [
             "Dims",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
         values_for_relay,
         within,
     )
+    from relay2relax.translator.entries import beginning_at
     from relay2relax.translator.partitions import Partition, compilers, partitions
     from relay2relax.translator.pipeline import (
         Dims,
@@ -100,6 +102,7 @@ __all__ = [
     "Via",
     "allowed_quanta",
     "available_backends",
+    "beginning_at",
     "calls_as_tensorir",
     "compare",
     "compare_script",

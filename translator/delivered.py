@@ -57,12 +57,13 @@ class Script:
     @property
     def main(self) -> Function:
         """The function that is compared; raises Relay2RelaxError where there is none."""
-        found = [func for func in self.module.functions.values() if isinstance(func, Function) and not func.private]
-        by_name = [f for var, f in self.module.functions.items() if var.name == "main" and isinstance(f, Function)]
-        if not by_name and len(found) != 1:
-            names = listed(var.name for var in self.module.functions)
-            raise Relay2RelaxError(f"{self.name} has no function main; it has: {names}", kind=kinds.NO_FUNCTION)
-        return (by_name or found)[0]
+        found = {var.name: one for var, one in self.module.functions.items() if isinstance(one, Function)}
+        public = [name for name, one in found.items() if not one.private]
+        if "main" not in found and len(public) != 1:
+            title = f"{self.name} has no function main; it has: {listed(var.name for var in self.module.functions)}"
+            help = f"name the one that is meant: --entry {public[-1]}" if public else ""
+            raise Relay2RelaxError(Diagnostic(title, help=help), kind=kinds.NO_FUNCTION)
+        return found["main" if "main" in found else public[0]]
 
     @property
     def is_packed(self) -> bool:

@@ -26,7 +26,7 @@ from relay2relax.relay_ir.io.roles import learned_parameters
 from relay2relax.tir.extent import Extent, add
 from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
 from relay2relax.translator.partitions import partitions
-from relay2relax.translator.pipeline import Dims, translate
+from relay2relax.translator.pipeline import Dims, entry_functions, entry_of, translate
 
 # Kinds of nodes that are control flow, or calls of functions.
 _CONTROL = frozenset({NodeKind.IF, NodeKind.MATCH, NodeKind.CALL, NodeKind.FUNCTION, NodeKind.LET})
@@ -122,7 +122,8 @@ def summarize(
     dims: Dims | None = None,
     relax: relax_ir.IRModule | None = None,
 ) -> Summary:
-    """Return what ``main`` of a Relay or Relax module consists of, and what it costs.
+    """Return what ``main`` of a Relay or Relax module consists of, and what it costs; of a library
+    all functions.
 
     ``params`` are learned values by name. Without them, parameters of Relay that stand only where
     operators take learned values count as such. ``dims`` names or fixes extents of a Relay module,
@@ -131,17 +132,19 @@ def summarize(
     """
     given = set(params or ())
     if isinstance(mod, relax_ir.IRModule):
-        main = mod["main"]
-        assert isinstance(main, relax_ir.Function)
-        learned = {p.name for p in main.params[main.num_input :]} | given
-        found, weights = graph.from_relax(mod)
+        entries = entry_functions(mod)
+        learned = {p.name for one in entries.values() for p in one.params[one.num_input :]} | given
+        first, *others = entries or ("main",)
+        found, weights = graph.from_relax(mod, entry=first)
+        found = replace(found, entries=tuple(others))
         described = _described(found, weights, learned)
         marked = {one.name: one.compiler for one in partitions(mod) if one.compiler}
         described = replace(described, partitions=marked)
         return _with_costs(described, found, mod)
     typed = typed_module(mod)
-    learned = {param.name for param in learned_parameters(typed["main"])} | given
-    found, weights = graph.from_relay(typed, dims=dims)
+    entry = entry_of(typed)
+    learned = given if entry is None else {param.name for param in learned_parameters(typed[entry])} | given
+    found, weights = graph.from_relay(typed, entry=entry, dims=dims)
     described = _described(found, weights, learned)
     try:
         relax = relax or translate(typed, dims=dims)
@@ -154,18 +157,23 @@ def _described(found: MSCGraph, weights: Mapping[str, Array], learned: Collectio
     """Return what a graph and its weights show; ``learned`` are parameters that are no inputs."""
     nodes = [node for part in found.subgraphs() for node in part.nodes]
     operators = Counter(node.optype for node in nodes if node.op or node.kind in _CALLS)
-    given = [(found.find_node(name).attrs.hint, found.find_node(name).outputs) for name in found.params]
+    begun = [found, *(found.functions[name] for name in found.entries)]
+    given = [
+        (f"{one.name}.{node.attrs.hint}" if found.entries else node.attrs.hint, node.outputs)
+        for one in begun
+        for node in map(one.find_node, one.params)
+    ]
     held = [(of_array(value), value.shape) for value in weights.values()]
     held += [(t.dtype, t.shape) for hint, outputs in given if hint in learned for t in outputs]
     return Summary(
         name=found.name,
         inputs=tuple((hint, _type(outputs)) for hint, outputs in given if hint not in learned),
-        outputs=tuple(_type([tensor]) for tensor in found.get_outputs()),
+        outputs=tuple(_type([tensor]) for one in begun for tensor in one.get_outputs()),
         operators={name: Cost(calls) for name, calls in operators.most_common()},
         parameters=_held(held),
         symbols=tuple(prim.name for prim in found.prims if prim.optype in ("shape", "Var")),
         control=Counter(node.kind.value for node in nodes if node.kind in _CONTROL),
-        functions=tuple(found.functions),
+        functions=(*([found.name] if found.entries else []), *found.functions),
         partitions={
             name: mark.compiler
             for name, one in found.functions.items()
@@ -224,9 +232,11 @@ def _called(cost: NodeCost) -> Cost:
 
 
 def _peak_bytes(found: MSCGraph) -> int | None:
-    """Return the bytes of tensors that are alive at once, None where branches or extents decide."""
+    """Return the bytes of tensors that are alive at once, None where branches, extents or the
+    function that is called decide.
+    """
     open_ = any(prim.optype != "Int" for prim in found.prims)
-    if open_ or any(node.kind in _CONTROL for part in found.subgraphs() for node in part.nodes):
+    if open_ or found.entries or any(node.kind in _CONTROL for part in found.subgraphs() for node in part.nodes):
         return None
     return peak(memory(found)).bytes
 

@@ -137,7 +137,7 @@ def _of_script(
         )
     source = model or found.model()
     with screen.progress(f"reading {found.script.name}"):
-        module = files.load_model(source)
+        module = files.load_model(source, begin=found.begin)
         script = found.load()
         own = params or found.params()
         # Those that the folder names have the hash that it states.

@@ -127,6 +127,7 @@ def run(asked: Conversion, check: bool | None, as_json: bool) -> None:
         summary = {
             "model": model.name,
             "via": form.via,
+            "entry": files.entry.get(),
             **_source(asked.params, folder.path, given, module, asked.bind_params),
             "schedule": form.schedule,
             "relay_calls": sum(isinstance(node, relay_ir.Call) for node in module.types),

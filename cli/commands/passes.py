@@ -57,8 +57,9 @@ def run(
         raise Relay2RelaxError("passes takes a MODEL and --apply, or neither, and lists the passes", kind=OPTION)
     passes = pipeline.read(chosen)
     with screen.progress(f"reading {model.name}"):
-        module = files.load_model(model, files.parse_dims(dims))
-        module = relay_ir.bind_params(module, files.load_params(params, module, allow_missing=True).weights)
+        module = files.load_model(model, files.parse_dims(dims), library=True)
+        if bound := files.load_params(params, module, allow_missing=True).weights:
+            module = relay_ir.bind_params(module, bound)
     with screen.progress("running passes"):
         steps = pipeline.apply(module, passes)
     outcome.deliver({"steps": [_as_json(step, diff) for step in steps]})

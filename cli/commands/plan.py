@@ -56,7 +56,7 @@ def run(models: Sequence[Path], params: Path | None, dims: list[str], how: How) 
 
 
 def _planned(model: Path, params: Path | None, dims: translator.Dims, via: translator.Via) -> Plan:
-    module = files.load_model(model, dims)
+    module = files.load_model(model, dims, library=True)
     bound = files.load_params(params, module, allow_missing=True)
     return migrate.plan(module, bound.weights, dims, name=files.shown(model), via=via)
 

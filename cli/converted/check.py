@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from relay2relax import relax_ir, relay_ir, translator
+from relay2relax import relay_ir, translator
 from relay2relax.cli import outcome, screen
 from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
@@ -139,12 +139,11 @@ def _entries(
     if "main" in entries:
         yield module, written
         return
-    for name, function in entries.items():
+    for name in entries:
         # Others were made of regions for external compilers.
         if name in module:
-            functions = {**written.module.functions, relax_ir.GlobalVar("main"): function}
-            relax = replace(written.module, functions=functions)
-            relay = module.with_function(relay_ir.GlobalVar("main"), module[name])
+            relax = translator.beginning_at(written.module, name)
+            relay = translator.beginning_at(module, name)
             yield relay, replace(written, name=f"@{name} of {written.name}", module=relax, graph_text="")
 
 

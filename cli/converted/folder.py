@@ -26,6 +26,11 @@ class _Parameter(Form):
     struct_info: str
 
 
+class _Function(Form):
+    parameters: tuple[_Parameter, ...] = ()
+    result: str = ""
+
+
 class _Quantised(Form):
     operator: str
     calls: int
@@ -39,7 +44,9 @@ class Summary(Form):
 
     model: str
     files: tuple[str, ...]
+    entry: str = ""
     parameters: tuple[_Parameter, ...] = ()
+    library: dict[str, _Function] | None = None
     transform_params: tuple[str, ...] = ()
     params: str | None = None
     params_sha256: str = ""
@@ -58,19 +65,26 @@ class Converted:
     summary: Summary | None
 
     def load(self) -> translator.Script:
-        """Return the script, its weights and its graph, read from their files."""
-        module = files.load_script(self.script)
+        """Return the script, its weights and its graph, read from their files.
+
+        A function of a library that ``--entry`` names has no graph of its own.
+        """
+        # A script that was made of one function begins with that.
+        begin = files.entry.get()
+        made_so = self.summary is not None and self.summary.entry == begin
+        module = files.load_script(self.script, "" if made_so else begin)
         if module is None:
             raise ParseError(f"{str(self.script)!r} is no TVMScript: there is no module or function in it")
         if self.summary is None:
             return translator.Script(self.script.name, module)
-        graph = self._named(".graph.json")
+        one = (self.summary.library or {}).get(begin)
+        graph = self._named(".graph.json") if one is None else None
         weights = self._named(".safetensors")
         return translator.Script(
             self.script.name,
             module,
             files.load_arrays(weights),
-            {one.name: one.script_name for one in self.summary.parameters},
+            {each.name: each.script_name for each in (one or self.summary).parameters},
             self.summary.transform_params,
             "" if graph is None else read_file(graph).decode("utf-8"),
             "" if graph is None else graph.name,
@@ -128,6 +142,13 @@ class Converted:
         told = () if self.summary is None else self.summary.quantised
         known = [translator.QuantisedOperators(q.operator, q.calls, q.quanta, q.why, q.quantum) for q in told]
         return translator.quantised_tolerance(script.main.ret, known)
+
+    @property
+    def begin(self) -> str:
+        """The function that the model begins with: the one it was converted with, or else the one
+        that ``--entry`` names.
+        """
+        return (self.summary.entry if self.summary is not None else "") or files.entry.get()
 
     @property
     def in_floats(self) -> bool:

@@ -167,7 +167,7 @@ def check_library(mod: IRModule, *asked: object) -> None:
     if any(asked):
         there = ", ".join(f"@{var.name}" for var in list(mod.functions)[:8])
         title = f"params, dims, weights and schedules go with @main, which the module lacks; its functions: {there}"
-        help = "call the function @main that is to be translated with them"
+        help = "name the function that is meant: --entry of commands, translator.beginning_at in Python"
         raise UnsupportedError(Diagnostic(title, help=help, kind=running.NO_FUNCTION))
 
 

@@ -98,7 +98,7 @@ MODELS: Mapping[str, bytes] = {
     "ill_typed.relay": LINEAR.replace("units=3", "units=7").encode(),
     "unbound.relay": LINEAR.replace("%w,", "%v,").encode(),
     "attribute.relay": LINEAR.replace("units", "unit").encode(),
-    "no_main.relay": LINEAR.replace("@main", "@other").encode(),
+    "no_main.relay": (LINEAR.replace("@main", "@other") + LINEAR.replace("@main", "@another")).encode(),
     "nul.relay": LINEAR.replace("nn", "n\0n").encode(),
     "deep.relay": LINEAR.replace("nn.relu(", "(" * 3000).encode(),
 }
