@@ -22,9 +22,10 @@ _exports = {
     "formats.prototxt": ["to_prototxt", "visualize"],
     "fused": ["unfuse"],
     "patterns.forms": ["register_pattern"],
-    "patterns.fuse": ["fuse"],
+    "fusing.fuse": ["fuse"],
     "patterns.msc": ["msc_patterns"],
     "patterns.nn": ["nn_patterns"],
+    "patterns.relax": ["relax_patterns"],
     "patterns.pattern": ["FusionPattern"],
     "formats.json.reader": ["from_json"],
     "formats.json.writer": ["to_json"],
@@ -57,12 +58,13 @@ if TYPE_CHECKING:
     from relay2relax.graph.formats.text_reader import from_text
     from relay2relax.graph.formats.tree import to_tree
     from relay2relax.graph.fused import unfuse
+    from relay2relax.graph.fusing.fuse import fuse
     from relay2relax.graph.model import GraphError, MSCGraph, MSCJoint, MSCPrim, MSCTensor
     from relay2relax.graph.patterns.forms import register_pattern
-    from relay2relax.graph.patterns.fuse import fuse
     from relay2relax.graph.patterns.msc import msc_patterns
     from relay2relax.graph.patterns.nn import nn_patterns
     from relay2relax.graph.patterns.pattern import FusionPattern
+    from relay2relax.graph.patterns.relax import relax_patterns
     from relay2relax.graph.queries.costs import NodeCost, costs
     from relay2relax.graph.queries.memory import Alive, memory, peak
     from relay2relax.graph.queries.reach import (
@@ -115,6 +117,7 @@ __all__ = [
     "paths",
     "peak",
     "register_pattern",
+    "relax_patterns",
     "rename",
     "replace",
     "save_onnx",

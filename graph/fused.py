@@ -7,7 +7,7 @@ the node, in their order. What the parts hold is held by the node too, by role.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from relay2relax.core.walk import post_order
@@ -15,21 +15,24 @@ from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import FusedAttrs, MSCGraph, MSCJoint, MSCTensor
 
 
-def unfuse(graph: MSCGraph) -> MSCGraph:
+def unfuse(graph: MSCGraph, which: Callable[[MSCJoint], bool] = lambda node: True) -> MSCGraph:
     """Return the graph with the parts of fused nodes in their place, graph itself without any.
 
-    The nodes are those that were fused, with their names, attributes and spans. Operands come
-    first, as always; where they stood among nodes that they do not depend on is not kept.
+    ``which`` may leave fused nodes as they are. The nodes are those that were fused, with their
+    names, attributes and spans. Operands come first, as always; where they stood among nodes that
+    they do not depend on is not kept.
     """
-    if not any(isinstance(node.attrs, FusedAttrs) for node in graph.nodes):
+    fused = {node.name: node.attrs for node in graph.nodes if isinstance(node.attrs, FusedAttrs) and which(node)}
+    if not fused:
         return graph
     known = {node.name: node for node in graph.nodes}
     names: dict[str, str] = {}
     tensors: dict[str, str] = {}
-    fields = _fields(graph)
+    fields = _fields(graph, fused)
     for node in graph.nodes:
-        if isinstance(node.attrs, FusedAttrs):
-            root = node.attrs.graph.find_node(node.attrs.graph.result)
+        if node.name in fused:
+            parts = fused[node.name].graph
+            root = parts.find_node(parts.result)
             names[node.name] = root.name
             tensors.update(_renamed(node.outputs, root.outputs))
     made: dict[str, MSCJoint] = {}
@@ -37,10 +40,10 @@ def unfuse(graph: MSCGraph) -> MSCGraph:
     for node in graph.nodes:
         if node.name in fields:
             continue
-        if not isinstance(node.attrs, FusedAttrs):
+        if node.name not in fused:
             made[node.name] = rewired(node, names, tensors)
             continue
-        parts = node.attrs.graph
+        parts = fused[node.name].graph
         spans.update(parts.weight_spans)
         inner_names, inner_tensors = dict(names), dict(tensors)
         for param, operand in zip(parts.params, node.operands, strict=True):
@@ -54,15 +57,15 @@ def unfuse(graph: MSCGraph) -> MSCGraph:
     return replace(graph, nodes=numbered(made.values()), result=result, weight_spans=spans)
 
 
-def _fields(graph: MSCGraph) -> dict[str, str]:
+def _fields(graph: MSCGraph, fused: Mapping[str, FusedAttrs]) -> dict[str, str]:
     """Return the nodes that are fields of a fused node with several results, each with the tuple
     among its parts that they are of: these are there for the node alone.
     """
     found: dict[str, str] = {}
     for node in graph.nodes:
-        if not isinstance(node.attrs, FusedAttrs):
+        if node.name not in fused:
             continue
-        parts, users = node.attrs.graph, graph.children(node.name)
+        parts, users = fused[node.name].graph, graph.children(node.name)
         last = parts.find_node(parts.result)
         if (
             last.kind is NodeKind.TUPLE

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import graphs
+from relay2relax.graph.fusing.fuse import fuse
 from relay2relax.graph.model import GraphError, MSCGraph
-from relay2relax.graph.patterns.fuse import fuse
 from relay2relax.graph.patterns.msc import PatternSet, msc_patterns
 from relay2relax.graph.relax import exporter
 from relay2relax.graph.relay import importer

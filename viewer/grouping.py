@@ -129,7 +129,7 @@ def _pattern_order(
     """Return the boxes in the order of a graph that MSC's patterns have fused, and in which pattern
     each is; None where none matches.
     """
-    from relay2relax.graph.patterns.fuse import fuse
+    from relay2relax.graph.fusing.fuse import fuse
     from relay2relax.graph.patterns.msc import msc_patterns
 
     if graph.is_relax or any(node.kind is NodeKind.FUSED for node in graph.nodes):

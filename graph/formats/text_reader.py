@@ -154,7 +154,8 @@ class _Graph:
         for name in (*self.inputs, *self.outputs):
             if name not in producers:
                 raise _wrong(self.line, "tensors of nodes as inputs and outputs", repr(name))
-        params = tuple(dict.fromkeys(producers[name][0] for name in self.inputs))
+        # A value may be given to the parts of a fused node twice.
+        params = tuple(_operands(self.inputs, producers, self.line))
         prims = tuple(
             MSCPrim(
                 one.name, one.said.get("OPTYPE", ""), one.parents, dict(_pairs(one.said.get("ATTRS", ""), one.line))

@@ -47,8 +47,7 @@ def _attention(shaped: bool, scale: str, masked: bool, turned: bool) -> FusionPa
         plain = not first.transpose_a and not last.transpose_a and (not turned or last.transpose_b)
         turns = not turned or list(match.attrs(turn).axes or ()) == [0, 2, 1]
         rows = match.attrs(softmax).axis in (-1, len(made.shape) - 1) and len(made.shape) == (4 if shaped else 3)
-        distinct = len({match[one] for one in (query, key, value)}) == 3
-        return plain and turns and rows and distinct and (number is None or number.shape in ((), (1,)))
+        return plain and turns and rows and (number is None or number.shape in ((), (1,)))
 
     name = "msc.attention" if shaped else "msc.scaled_dot_product"
     needs = ("nn.batch_matmul", "nn.softmax", *((scale,) if scale else ()))

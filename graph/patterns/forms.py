@@ -7,6 +7,7 @@ from collections.abc import Callable
 from relay2relax.graph.patterns.msc import msc_patterns
 from relay2relax.graph.patterns.nn import nn_patterns
 from relay2relax.graph.patterns.pattern import FusionPattern
+from relay2relax.graph.patterns.relax import relax_patterns
 from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
 
 # Patterns of users, by name.
@@ -19,8 +20,12 @@ def register_pattern(pattern: FusionPattern) -> FusionPattern:
     return pattern
 
 
-def relax_form(name: str) -> Callable[..., RelaxExpr] | None:
-    """Return what emits a fused node in Relax, None where it becomes its parts."""
+def relax_form(name: str, of_relax: bool = False) -> Callable[..., RelaxExpr] | None:
+    """Return what emits a fused node in Relax, None where it becomes its parts.
+
+    ``of_relax``: the node is of a Relax program, whose parts are Relax's operators already.
+    """
     if name in _REGISTERED:
         return _REGISTERED[name].relax
-    return next((one.relax for one in (*msc_patterns(), *nn_patterns()) if one.name == name), None)
+    known = relax_patterns() if of_relax else (*msc_patterns(), *nn_patterns())
+    return next((one.relax for one in known if one.name == name), None)

@@ -9,7 +9,6 @@ from relay2relax.core.matching.patterns import DFPattern
 from relay2relax.graph.patterns.pattern import Emit, FusionPattern, Match
 from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
 from relay2relax.relax_ir.ir.expr import ShapeExpr
-from relay2relax.relay_ir.ir.expr import Constant
 
 
 def normalisation_patterns() -> Iterator[FusionPattern]:
@@ -152,5 +151,5 @@ def _has_shape(match: Match, part: DFPattern, shape: Sequence[object]) -> bool:
 
 
 def _all_are(match: Match, part: DFPattern, value: float) -> bool:
-    found = match.get(part)
-    return isinstance(found, Constant) and bool((found.data == value).all())
+    found = match.constant(part)
+    return found is not None and bool((found == value).all())

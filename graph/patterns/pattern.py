@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from relay2relax.core.dtype import Array
 from relay2relax.core.matching.patterns import DFPattern
 from relay2relax.graph.model import MSCJoint
+from relay2relax.relax_ir.ir.expr import Call as RelaxCall
 from relay2relax.relax_ir.ir.expr import Constant
 from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
 from relay2relax.relay_ir.inference.infer import typed_module
@@ -45,8 +47,8 @@ class Emit:
         return float(self.held[role].data.item())
 
     def parts(self, op: str) -> list[MSCJoint]:
-        """Return the parts of the node that call an operator of Relay, in their order."""
-        return [part for graph in self.node.bodies for part in graph.nodes if part.op == op]
+        """Return the parts of the node that call an operator, in their order."""
+        return [part for graph in self.node.bodies for part in graph.nodes if spelled(part.op) == op]
 
     def shape(self, operand: int) -> tuple[int, ...]:
         """Return the extents of an operand of the node, -1 where they are open."""
@@ -58,13 +60,13 @@ class Emit:
 class Match:
     """A match: what each part of the pattern stands for, and its types."""
 
-    found: Mapping[DFPattern, Sequence[Expr]]
-    types: Callable[[Expr], object]
+    found: Mapping[DFPattern, Sequence[Any]]
+    types: Callable[[Any], object]
 
-    def __getitem__(self, part: DFPattern) -> Expr:
+    def __getitem__(self, part: DFPattern) -> Any:
         return self.found[part][0]
 
-    def get(self, part: DFPattern) -> Expr | None:
+    def get(self, part: DFPattern) -> Any:
         """Return what a part matched, None where it stands in an alternative that did not."""
         found = self.found.get(part, ())
         return found[0] if found else None
@@ -72,14 +74,17 @@ class Match:
     def attrs(self, part: DFPattern) -> Any:
         """Return the attributes of the call that a part matched, None where it is no call."""
         found = self.get(part)
-        return found.attrs if isinstance(found, Call) else None
+        return found.attrs if isinstance(found, (Call, RelaxCall)) else None
+
+    def constant(self, part: DFPattern) -> Array | None:
+        """Return the data of the constant that a part matched, None where it is no constant."""
+        found = self.get(part)
+        return found.data if isinstance(found, (RelayConstant, Constant)) else None
 
     def is_about(self, part: DFPattern, value: float) -> bool:
         """Whether a part matched a constant of ``value``, as far as its dtype tells it."""
-        found = self.get(part)
-        return (
-            isinstance(found, RelayConstant) and found.data.size == 1 and bool(np.isclose(found.data, value, rtol=1e-3))
-        )
+        found = self.constant(part)
+        return found is not None and found.size == 1 and bool(np.isclose(found, value, rtol=1e-3))
 
     def tensor(self, part: DFPattern) -> TensorType | None:
         """Return the type of what a part matched, None where that is no tensor."""
@@ -91,12 +96,13 @@ class Match:
 class FusionPattern:
     """A pattern whose matches become one node.
 
-    ``name`` is the operator of the node (``msc.linear``). ``pattern`` is matched against the Relay
-    of the graph. ``weights`` are the roles of constants, by the parts of the pattern that match
-    them. ``check`` may refuse a match. ``relax`` emits what the node becomes in Relax, of its
-    operands and then its weights, in the order of ``weights``; without it the node becomes what
-    its parts become. ``needs`` are operators without which the graph is not looked at. ``also``
-    are parts whose values are results too, behind that of the pattern.
+    ``name`` is the operator of the node (``msc.linear``). ``pattern`` is matched against the Relay,
+    or the Relax, of the graph; Relax's operators are called as scripts call them behind ``R.``.
+    ``weights`` are the roles of constants, by the parts of the pattern that match them. ``check``
+    may refuse a match. ``relax`` emits what the node becomes in Relax, of its operands and then its
+    weights, in the order of ``weights``; without it the node becomes what its parts become.
+    ``needs`` are operators without which the graph is not looked at. ``also`` are parts whose
+    values are results too, behind that of the pattern; in the graph of a Relay program only.
     """
 
     name: str
@@ -106,6 +112,11 @@ class FusionPattern:
     relax: Callable[..., RelaxExpr] | None = None
     needs: tuple[str, ...] = ()
     also: tuple[DFPattern, ...] = ()
+
+
+def spelled(op: str) -> str:
+    """Return the name by which patterns call an operator, of Relay or of Relax."""
+    return op.removeprefix("relax.")
 
 
 def types_of(mod: IRModule) -> Callable[[Expr], object]:

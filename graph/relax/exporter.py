@@ -66,7 +66,8 @@ def to_relax(
     Functions for external compilers become functions with ``Codegen`` or ``Composite``, or with
     ``partitions="inline"`` give way to their bodies. With ``qnn="qdq"`` ``qnn.quantize`` becomes
     R.quantize, which rounds halves otherwise. A fused node becomes what its pattern says
-    (``graph.register_pattern``), with ``fused="parts"`` or ``lowered`` what its parts become.
+    (``graph.register_pattern``), with ``fused="functions"`` that as a private function with
+    ``Composite``, with ``fused="parts"`` or ``lowered`` what its parts become.
 
     Raises UnsupportedError for data types, references and functions that only the running program
     knows, and for an unknown ``partitions``, ``qnn`` or ``fused``; GraphError where a weight is
@@ -78,7 +79,7 @@ def to_relax(
     check_well_formed(graph)
     if fused == "parts" or lowered:
         graph = replace(unfuse(graph), functions={name: unfuse(one) for name, one in graph.functions.items()})
-    return relax_of_well_formed(graph, weights, dims, lowered, partitions, qnn=qnn)
+    return relax_of_well_formed(graph, weights, dims, lowered, partitions, qnn=qnn, fused=fused)
 
 
 @collection_paused()
@@ -92,6 +93,7 @@ def relax_of_well_formed(
     trace: Trace | None = None,
     qnn: Quantised = "integer",
     emitter: type[OpEmitter] = OpEmitter,
+    fused: Fused = "operators",
 ) -> IRModule:
     """Do what :func:`to_relax` does, for a graph that nobody could have changed since it was made.
 
@@ -102,9 +104,11 @@ def relax_of_well_formed(
     if graph.is_relax:
         if dims or lowered:
             raise GraphError(f"{graph.name!r} is a Relax program: its dimensions have names, its operators stay")
-        return restored(graph, weights)
+        return restored(graph, weights, fused)
     noted = problems or Problems()
-    export = Translation(graph, weights, lowered, partitions == "keep", noted, trace, qnn == "qdq", emitter)
+    export = Translation(
+        graph, weights, lowered, partitions == "keep", noted, trace, qnn == "qdq", emitter, fused == "functions"
+    )
     export.walk = partial(walked, export)
     _build(export, dims)
     module = with_effects(export.builder.get()) if export.effects else export.builder.get()

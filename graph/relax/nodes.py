@@ -22,12 +22,13 @@ from relay2relax.graph.model import (
 from relay2relax.graph.patterns.forms import relax_form
 from relay2relax.graph.patterns.pattern import Emit
 from relay2relax.graph.relax.frames import Frame
+from relay2relax.graph.relax.fusion import composite, parameters
 from relay2relax.graph.relax.signatures import hint_of
 from relay2relax.graph.relax.translation import Translation
 from relay2relax.graph.relax.values import Cell, Closure, Fields, Maker, Value, is_known
 from relay2relax.ops import relay_op
+from relay2relax.relax_ir import Call, Constant, Tuple
 from relay2relax.relax_ir import Expr as RelaxExpr
-from relay2relax.relax_ir import Tuple
 from relay2relax.relax_ir.build.builder import call_op
 
 
@@ -88,7 +89,30 @@ def called_operator(export: Translation, frame: Frame, node: MSCJoint, args: Seq
 
 
 def fused_value(export: Translation, frame: Frame, node: MSCJoint, parts: MSCGraph, args: Sequence[Value]) -> Value:
-    """Return what a fused node becomes: what its pattern says, or what its parts become."""
+    """Return what a fused node becomes: what its pattern says or what its parts become, in place or
+    as the call of a function.
+    """
+    if not export.composites or any(map(is_known, args)):
+        return _in_place(export, frame, node, parts, args)
+    builder = export.builder
+    given = {name: export.as_relax(node, arg) for name, arg in zip(parts.params, args, strict=True)}
+    outer = {name: value for name, value in given.items() if not isinstance(value, Constant)}
+    params = parameters({name: builder.struct_info(value) for name, value in outer.items()})
+    inner: dict[str, Value] = {**given, **dict(zip(outer, params, strict=True))}
+    builder.begin_sequence()
+    if not export.branches:
+        builder.begin_dataflow()
+    made = _in_place(export, frame, node, parts, [inner[name] for name in parts.params])
+    result = export.as_relax(node, made)
+    if not export.branches:
+        result = builder.emit_output(result)
+        builder.end_dataflow()
+    function = composite(node.op, params, builder.end_sequence(result), builder.struct_info)
+    callee = builder.add_func(function, node.op)
+    return builder.emit(Call(callee, tuple(outer.values()), span=node.span))
+
+
+def _in_place(export: Translation, frame: Frame, node: MSCJoint, parts: MSCGraph, args: Sequence[Value]) -> Value:
     form = relax_form(node.op)
     if form is not None:
         given = [export.as_relax(node, arg) for arg in args]

@@ -65,6 +65,7 @@ class Translation:
     trace: Trace | None = None
     qdq: bool = False
     calls: type[OpEmitter] = OpEmitter
+    composites: bool = False  # whether fused nodes become functions
     constants: dict[str, Constant] = field(default_factory=dict)
     globals: dict[str, Closure] = field(default_factory=dict)
     lifted: dict[Closure, Lifted] = field(default_factory=dict)

@@ -33,12 +33,14 @@ class Group:
     """A match: ``root`` is its result, ``inputs`` what it is computed from.
 
     ``inside`` are the nodes between, in their order, and ``found`` what each part of the pattern
-    matched. ``number`` tells the groups of a program apart.
+    matched. ``arguments`` are the inputs by the parts of the pattern that matched them, so that one
+    may stand twice. ``number`` tells the groups of a program apart.
     """
 
     root: Expr
     inputs: tuple[Expr, ...]
     inside: tuple[Expr, ...]
+    arguments: tuple[Expr, ...]
     found: Mapping[DFPattern, Sequence[Expr]]
     number: int
 
@@ -104,10 +106,11 @@ class Grouper:
 
     def _group(self, pattern: DFPattern, root: Expr, matched: Found, number: int) -> Group:
         found: dict[DFPattern, list[Expr]] = {one: list(at) for one, at in matched.items()}  # type: ignore[arg-type]
-        inputs = dict.fromkeys(self._inputs(pattern, found))
+        arguments = tuple(self._inputs(pattern, found))
+        inputs = dict.fromkeys(arguments)
         reached = post_order((root,), lambda node: () if node in inputs else _all_parts(node))
         inside = tuple(node for node in reached if node not in inputs)
-        return Group(root, tuple(inputs), inside, found, number)
+        return Group(root, tuple(inputs), inside, arguments, found, number)
 
     def _inputs(self, pattern: DFPattern, found: Mapping[DFPattern, Sequence[Expr]]) -> list[Expr]:
         """Return what the parts of the pattern without parts of their own matched, in their order.

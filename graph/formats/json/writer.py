@@ -14,6 +14,7 @@ from relay2relax.core.words import word
 from relay2relax.graph.formats.attrs_text import attrs_text
 from relay2relax.graph.formats.json import document
 from relay2relax.graph.formats.json.scalars import scalar_text, stand_in
+from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
     CallAttrs,
     ConstantAttrs,
@@ -22,6 +23,7 @@ from relay2relax.graph.model import (
     FusedAttrs,
     GetItemAttrs,
     GlobalAttrs,
+    GraphError,
     IfAttrs,
     InputAttrs,
     MatchAttrs,
@@ -49,12 +51,15 @@ def to_json(graph: MSCGraph, extras: bool = True) -> str:
     ``extras=False`` leaves out all that MSC itself does not know.
 
     Raises UnsupportedError where an operator without record has attributes of unknown form, or
-    TVMScript cannot say what a Relax program does.
+    TVMScript cannot say what a Relax program does; GraphError for a Relax program with fused nodes,
+    which a script cannot say: ``unfuse`` it first, and ``fuse`` what is read back.
     """
     form: Form
     if not extras:
         form = document.Graph(*_shared(graph), _nodes(graph), _prims(graph))
     elif graph.is_relax:
+        if any(node.kind is NodeKind.FUSED for node in graph.nodes):
+            raise GraphError(f"{graph.name!r} has fused nodes, which a script of Relax cannot say; unfuse it")
         form = document.RelaxDocument(*_shared(graph), _nodes(graph), _prims(graph), _relax_program(graph))
     else:
         form = _Writer(graph).program()

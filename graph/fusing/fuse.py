@@ -7,14 +7,11 @@ from dataclasses import replace
 
 from relay2relax.core.dtype import Array
 from relay2relax.graph.fused import numbered, ordered, rewired
+from relay2relax.graph.fusing.places import Place, places_in
 from relay2relax.graph.kinds import NodeKind
-from relay2relax.graph.model import FusedAttrs, GetItemAttrs, InputAttrs, MSCGraph, MSCJoint, MSCTensor
-from relay2relax.graph.patterns.pattern import FusionPattern, Match, types_of
-from relay2relax.graph.relay.exporter import to_relay_with_nodes
+from relay2relax.graph.model import FusedAttrs, GetItemAttrs, GraphError, InputAttrs, MSCGraph, MSCJoint, MSCTensor
+from relay2relax.graph.patterns.pattern import FusionPattern, spelled
 from relay2relax.ops.registry.attributes import NoAttrs
-from relay2relax.relay_ir.dataflow_pattern.groups import Group, Grouper
-from relay2relax.relay_ir.dataflow_pattern.view import RelayView
-from relay2relax.relay_ir.ir.expr import Expr
 
 # What a pattern may take together: nodes that hold no graph.
 _PLAIN = frozenset({NodeKind.OPERATOR, NodeKind.CONSTANT, NodeKind.TUPLE, NodeKind.GET_ITEM})
@@ -25,20 +22,17 @@ def fuse(graph: MSCGraph, weights: Mapping[str, Array], patterns: Sequence[Fusio
     """Return the graph with one node for each part that a pattern matches.
 
     Patterns are tried in order, and what one has taken is not looked at again. A part is taken
-    where nothing but its result is used outside of it, constants excepted. ``unfuse`` has the nodes
-    back. Raises GraphError for the graph of a Relax program: patterns are matched against Relay.
+    where nothing but its result is used outside of it, constants excepted; in the graph of a Relax
+    program, where it stands in one block. ``unfuse`` has the nodes back. Raises GraphError where a
+    weight is missing, and for several results (``also``) in the graph of a Relax program.
     """
-    mod, made = to_relay_with_nodes(graph, weights)
-    names = {expr: name for name, expr in made.items() if graph.has_node(name)}
-    grouper = Grouper(RelayView(mod[graph.name]))
-    types = types_of(mod)
-    present = {node.op for node in graph.nodes}
+    places = places_in(graph, weights)
+    present = {spelled(node.op) for node in graph.nodes}
     fusing = _Fusing(graph)
     for pattern in patterns:
-        if not present.issuperset(pattern.needs):
-            continue
-        for group in grouper.groups(pattern.pattern, pattern.also).values():
-            fusing.take(pattern, group, Match(group.found, types), names)
+        if present.issuperset(pattern.needs):
+            for place in places.of(pattern):
+                fusing.take(pattern, place)
     return fusing.graph_of_rest()
 
 
@@ -53,21 +47,14 @@ class _Fusing:
         self.fields: dict[str, MSCJoint] = {}
         self.names = {node.name for node in graph.nodes}
 
-    def take(self, pattern: FusionPattern, group: Group, match: Match, names: Mapping[Expr, str]) -> None:
+    def take(self, pattern: FusionPattern, place: Place) -> None:
         """Fuse a match, where its nodes are free and nothing else uses what is within."""
-        inside = [names[one] for one in group.inside if one in names]
-        also = [names[match[part]] for part in pattern.also]
-        if group.root not in names or not self._may_fuse([names[group.root], *also], inside):
+        root, inside, also = place.root, place.inside, place.also
+        if also and self.graph.is_relax:
+            raise GraphError(f"the pattern {pattern.name!r} has several results, for graphs of Relay programs only")
+        if not self._may_fuse((root, *also), inside) or not pattern.check(place.match):
             return
-        if not pattern.check(match):
-            return
-        operands = tuple(dict.fromkeys(names[one] for one in group.inputs if one in names))
-        # A constant that a pattern leaves open may be held by a node; then it has no node.
-        roles = {
-            names[one]: role for part, role in pattern.weights.items() for one in match.found[part] if one in names
-        }
-        root = names[group.root]
-        node = self._node(pattern, root, inside, operands, roles)
+        node = self._node(pattern, place)
         if also:
             node = self._with_results(node, [root, *also])
         self.made[root] = node
@@ -93,8 +80,11 @@ class _Fusing:
 
     def _may_fuse(self, results: Sequence[str], inside: Sequence[str]) -> bool:
         within = set(inside)
+        scope = self.graph.find_node(results[0]).scope
         for name in inside:
             node = self.graph.find_node(name)
+            if self.graph.is_relax and node.kind is not NodeKind.CONSTANT and node.scope != scope:
+                return False
             if name in self.taken or name in self.made or node.kind not in _PLAIN:
                 return False
             if name not in results and node.kind is not NodeKind.CONSTANT and not self._leaves(name, within):
@@ -107,27 +97,20 @@ class _Fusing:
         """
         return name != self.graph.result and all(user.name in inside for user in self.graph.children(name))
 
-    def _node(
-        self,
-        pattern: FusionPattern,
-        root: str,
-        inside: Sequence[str],
-        operands: tuple[str, ...],
-        roles: Mapping[str, str],
-    ) -> MSCJoint:
-        graph, last = self.graph, self.graph.find_node(root)
+    def _node(self, pattern: FusionPattern, place: Place) -> MSCJoint:
+        graph, last, operands = self.graph, self.graph.find_node(place.root), place.arguments
         name = self._fresh(pattern.name)
-        parts = sorted(map(graph.find_node, inside), key=lambda node: node.index)
-        params = [_parameter(graph.find_node(one)) for one in operands]
-        order = {role: place for place, role in enumerate(pattern.weights.values())}
-        held = dict(sorted(_weights(parts, roles), key=lambda one: order.get(one[0], len(order))))
+        parts = sorted(map(graph.find_node, place.inside), key=lambda node: node.index)
+        params = [_parameter(graph.find_node(one)) for one in dict.fromkeys(operands)]
+        order = {role: at for at, role in enumerate(pattern.weights.values())}
+        held = dict(sorted(_weights(parts, place.roles), key=lambda one: order.get(one[0], len(order))))
         spans = {one.name: graph.weight_spans[one.name] for one in held.values() if one.name in graph.weight_spans}
-        inner = MSCGraph(name, numbered([*params, *parts]), operands, root, graph.prims, weight_spans=spans)
-        outputs = tuple(_output(one, root, name) for one in last.outputs)
+        inner = MSCGraph(name, numbered([*params, *parts]), operands, place.root, graph.prims, weight_spans=spans)
+        outputs = tuple(_output(one, place.root, name) for one in last.outputs)
         inputs = tuple(tensor.name for one in operands for tensor in graph.find_node(one).outputs)
         return MSCJoint(
             last.index, name, NodeKind.FUSED, pattern.name, operands, inputs, outputs, held, FusedAttrs(inner),
-            _BLOCK, last.span,
+            last.scope if graph.is_relax else _BLOCK, last.span, info=last.info, dataflow=last.dataflow,
         )  # fmt: skip
 
     def _fresh(self, hint: str) -> str:
@@ -172,7 +155,7 @@ def _field(node: MSCJoint, whole: str, tensors: Sequence[MSCTensor], place: int)
 
 def _parameter(node: MSCJoint) -> MSCJoint:
     """Return the input that stands for an operand among the parts."""
-    return MSCJoint(0, node.name, NodeKind.INPUT, "", (), (), node.outputs, {}, InputAttrs(node.name))
+    return MSCJoint(0, node.name, NodeKind.INPUT, "", (), (), node.outputs, {}, InputAttrs(node.name), info=node.info)
 
 
 def _weights(parts: Sequence[MSCJoint], roles: Mapping[str, str]) -> Iterator[tuple[str, MSCTensor]]:

@@ -1,0 +1,1 @@
+"""Patterns over graphs: where they match, and nodes that become one."""
