@@ -373,8 +373,8 @@ def inspect(
         typer.Option(
             "--format",
             "-f",
-            help="A tree that fits the terminal, text, text as TVM's MSC spells it, JSON, or DOT [default: tree on a "
-            "terminal, else text].",
+            help="A tree that fits the terminal, text, text as TVM's MSC spells it, JSON, DOT, or JSON of Google's "
+            "Model Explorer [default: tree on a terminal, else text].",
         ),
     ] = None,
     summary: Annotated[

@@ -18,6 +18,7 @@ _exports = {
     "comparison.differences": ["GraphDiff"],
     "edit.edits": ["delete", "extract", "insert", "merge", "rename", "replace"],
     "formats.dot": ["to_dot"],
+    "formats.model_explorer": ["to_model_explorer"],
     "formats.onnx.model": ["onnx_files", "save_onnx", "to_onnx"],
     "formats.prototxt": ["to_prototxt", "visualize"],
     "fused": ["unfuse"],
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from relay2relax.graph.formats.dot import to_dot
     from relay2relax.graph.formats.json.reader import from_json
     from relay2relax.graph.formats.json.writer import to_json
+    from relay2relax.graph.formats.model_explorer import to_model_explorer
     from relay2relax.graph.formats.onnx.model import onnx_files, save_onnx, to_onnx
     from relay2relax.graph.formats.prototxt import to_prototxt, visualize
     from relay2relax.graph.formats.text import to_text
@@ -123,6 +125,7 @@ __all__ = [
     "save_onnx",
     "to_dot",
     "to_json",
+    "to_model_explorer",
     "to_onnx",
     "to_prototxt",
     "to_relax",

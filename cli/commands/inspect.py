@@ -72,6 +72,8 @@ def _text(found: graph.MSCGraph | Summary, view: View, form: str) -> str:
     match form:
         case "json":
             return graph.to_json(found)
+        case "model-explorer":
+            return graph.to_model_explorer(found)
         case "dot":
             return graph.to_dot(found, weights=view.weights)
         case "tree":
@@ -82,7 +84,7 @@ def _text(found: graph.MSCGraph | Summary, view: View, form: str) -> str:
 def _with_mark(text: str, form: str) -> bytes:
     """Return the file, with the mark by which it is known."""
     match form:
-        case "json":
+        case "json" | "model-explorer":
             return marked(text.rstrip().removesuffix("}").rstrip().encode() + b',\n "written_by": "', b'"\n}\n')
         case "dot":
             return marked(text.encode() + b"// ", b"\n")

@@ -87,6 +87,7 @@ class GraphFormat(str, Enum):
     MSC = "msc"
     JSON = "json"
     DOT = "dot"
+    MODEL_EXPLORER = "model-explorer"
 
 
 class CacheAction(str, Enum):

@@ -132,7 +132,7 @@ def test_what_others_wrote_is_written_over_only_by_force(user: User, command: st
     assert user.call(command)[0] == 0
 
 
-@pytest.mark.parametrize("form", ["text", "json", "dot"])
+@pytest.mark.parametrize("form", ["text", "json", "dot", "model-explorer"])
 def test_a_graph_is_known_until_it_is_changed(user: User, form: str) -> None:
     command = f"inspect linear.relay --format {form} --out graph"
     for _ in range(2):
