@@ -12,7 +12,7 @@ from relay2relax.graph.formats.model_explorer import Graph, Node, Pair, collecti
 
 
 class RelayAdapter(Adapter):
-    """Reads what ``relay2relax inspect`` reads: Relay as text, JSON or ONNX, and scripts of Relax."""
+    """Reads what ``relay2relax inspect`` reads: Relay as text, JSON or ONNX, scripts of Relax."""
 
     metadata = AdapterMetadata(
         id="relay2relax",
