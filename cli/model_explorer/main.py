@@ -11,7 +11,7 @@ from relay2relax.cli import programs
 from relay2relax.graph.formats.model_explorer import Graph, Node, Pair, collection
 
 
-class RelayAdapter(Adapter):
+class RelayAdapter(Adapter):  # type: ignore[misc]  # the package is an extra, and has no types here
     """Reads what ``relay2relax inspect`` reads: Relay as text, JSON or ONNX, scripts of Relax."""
 
     metadata = AdapterMetadata(
