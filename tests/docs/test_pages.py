@@ -129,13 +129,17 @@ def _with_code() -> list[Path]:
     ]
 
 
+# What another program loads, which need not be here.
+_OF_OTHERS = {"relay2relax.cli.model_explorer.main"}
+
+
 @lru_cache(maxsize=None)
 def _tables() -> list[Any]:
     """Return the dictionaries, lists and sets that modules of the package hold."""
     packages = [path.parent for path in ROOT.glob("*/__init__.py") if path.parent.name != "relay2relax"]
     files = [path.relative_to(ROOT) for package in packages for path in package.rglob("*.py")]
     names = sorted(".".join(("relay2relax", *file.with_suffix("").parts)) for file in files)
-    modules = [importlib.import_module(name.removesuffix(".__init__")) for name in names]
+    modules = [importlib.import_module(name.removesuffix(".__init__")) for name in names if name not in _OF_OTHERS]
     return [
         table
         for module in modules
