@@ -17,7 +17,8 @@ what a program is made of. Each room imports only those before it:
   workloads; ``subgraphs/`` parts of a program as programs of their own
 - ``pipeline/`` passes chosen by a text, and what each of them changed; ``visualize/`` pictures: a
   tree in the terminal, DOT
-- ``qnn/`` passes over quantised operators under TVM's names
+- ``qnn/`` passes over quantised operators under TVM's names; ``quantize/`` makes programs in floats
+  compute with integers
 
 Names load their modules when they are first used.
 """
@@ -65,6 +66,7 @@ __getattr__, __dir__, __all__ = lazy_loader.attach(
         "frontend",
         "pipeline",
         "qnn",
+        "quantize",
         "subgraphs",
         "testing",
         "transform",
@@ -79,6 +81,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir import frontend as frontend
     from relay2relax.relay_ir import pipeline as pipeline
     from relay2relax.relay_ir import qnn as qnn
+    from relay2relax.relay_ir import quantize as quantize
     from relay2relax.relay_ir import subgraphs as subgraphs
     from relay2relax.relay_ir import testing as testing
     from relay2relax.relay_ir import transform as transform

@@ -39,9 +39,14 @@ def var(
     return build.var(name_hint, type_annotation, shape, dtype, span)
 
 
+_NARROW = {"int64": "int32", "float64": "float32"}
+
+
 def const(value: object, dtype: object = None, span: Span | None = None) -> ir.Constant:
-    """Return a constant; integers become int32 and floats float32 where no dtype is given."""
+    """Return a constant; without a dtype integers and floats of 64 bits, arrays too, get 32."""
     name = dtype if dtype is None or isinstance(dtype, str) else np.dtype(cast(type, dtype)).name
+    if name is None and isinstance(value, (np.ndarray, np.generic)):
+        name = _NARROW.get(value.dtype.name)
     return ir.Constant(ir.const(value, name).data, span)
 
 

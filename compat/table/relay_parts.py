@@ -33,6 +33,16 @@ _NETWORKS = (
     "densenet", "synthetic",
 )  # fmt: skip
 _VALUES = Names("backends.relay.values", "ConstructorValue=AdtValue RefValue")
+_QUANTIZE = (
+    Names(
+        "relay_ir.quantize",
+        "QAnnotateExpr QAnnotateKind QConfig QPartitionExpr QuantizeContext annotate=QuantizeAnnotate "
+        "attach_simulated_quantize current_qconfig collect_stats partition=QuantizePartition "
+        "_forward_op=forward_op partition_conversions prerequisite_optimize quantize_context "
+        "realize=QuantizeRealize register_annotate_function register_partition_function",
+    ),
+    Names("compat.relay.quantizing", "calibrate qconfig quantize"),
+)
 
 QNN_CONCATENATE = Names("compat.relay.composed", "concatenate=qnn_concatenate")
 
@@ -152,7 +162,12 @@ MODULES = (
         "tvm.relay.data_dep_optimization.simplify_fc_transpose",
         (Names("compat.relay.analyses", "convert=simplify_fc_transpose"),),
     ),
-    Module("tvm.relay.quantize", (Absent("quantize qconfig", "see relay_ir.transform"),)),
+    Module("tvm.relay.quantize", _QUANTIZE),
+    Module("tvm.relay.quantize.quantize", _QUANTIZE),
+    Module("tvm.relay.quantize._annotate", _QUANTIZE),
+    Module("tvm.relay.quantize._partition", _QUANTIZE),
+    Module("tvm.relay.quantize._calibrate", _QUANTIZE),
+    Module("tvm.relay.quantize.kl_divergence", (Names("relay_ir.quantize", "_find_scale_by_kl=threshold_by_kl"),)),
     Module("tvm.relay.debug"),
     Module("tvm.relay.backend.te_compiler", (Names("compat.running.functions", "get=te_compiler"),)),
 )

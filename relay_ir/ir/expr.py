@@ -400,9 +400,9 @@ def children(expr: Expr) -> Sequence[Expr]:
 def const(value: object, dtype: str | None = None) -> Constant:
     """Return a constant of an array, a number or nested sequences of numbers.
 
-    Without ``dtype`` an array keeps its own; Python integers become int32, floats float32, truth
-    values bool, as in TVM. An array that already has ``dtype`` is not copied. Raises BuildError for
-    what is not numbers.
+    Without ``dtype`` Python integers become int32, floats float32, truth values bool, as in TVM; an
+    array keeps its own, where TVM 0.18 has 32 bits of 64. An array that already has ``dtype`` is
+    not copied. Raises BuildError for what is not numbers.
     """
     wanted = numpy_dtype(dtype) if dtype is not None else None
     array = np.asarray(value, dtype=wanted)

@@ -22,8 +22,6 @@ from relay2relax.relay_ir.ir.types import TensorType, Type
 from relay2relax.relay_ir.transform.infrastructure import declared, map_functions
 from relay2relax.tir.extent import static
 
-# Folding these would turn a short call into a large tensor.
-_FILLING = frozenset({"full", "full_like", "ones_like", "zeros_like"})
 # These say where or when something happens, not what its value is.
 _PLACED = frozenset({"on_device", "device_copy", "nn.dropout", "debug"})
 # The value follows from the type of the argument.
@@ -36,10 +34,9 @@ class FoldConstant(Pass[IRModule]):
 
     ``if`` on a constant becomes its branch, a ``let`` of a constant goes, a field of a literal
     tuple is taken, and the shape of a tensor of static type is a constant. As in TVM, calls without
-    arguments and calls that fill a tensor (``full``, ``ones_like`` …) stay, quantised operators
-    only go with ``fold_qnn``, functions marked ``Primitive`` are not looked into. A call that its
-    operator refuses stays, and fails where it runs. Calls are evaluated by the operators' own numpy
-    kernels.
+    arguments stay, quantised operators only go with ``fold_qnn``, functions marked ``Primitive``
+    are not looked into. A call that its operator refuses stays, and fails where it runs. Calls are
+    evaluated by the operators' own numpy kernels.
     """
 
     fold_qnn: bool = False
@@ -120,7 +117,7 @@ def _call(call: Call, known: Mapping[Expr, object], first: Type | None, fold_qnn
     """Return the value of ``call``, whose first argument has type ``first``, or the call itself."""
     assert isinstance(call.op, Op)
     name = call.op.name
-    if not call.args or name in _FILLING or name in _PLACED or (name.startswith("qnn.") and not fold_qnn):
+    if not call.args or name in _PLACED or (name.startswith("qnn.") and not fold_qnn):
         return call
     if name in _SHAPES:
         return _shape(call, first)

@@ -66,8 +66,15 @@ def test_fields_branches_and_shapes_fold() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", ["ones(shape=[2, 3])", 'full(1f, shape=[2], dtype="float32")', "nn.dropout(1f)", "zeros_like(2f)"]
+    ("body", "elements"), [('full(1f, shape=[2], dtype="float32")', [1.0, 1.0]), ("zeros_like(2f)", 0.0)]
 )
+def test_fillings_of_constants_fold(body: str, elements: object) -> None:
+    found = folded(f"def @main() {{ {body} }}")
+    assert isinstance(found, Constant)
+    assert found.data.tolist() == elements
+
+
+@pytest.mark.parametrize("body", ["ones(shape=[2, 3])", "nn.dropout(1f)"])
 def test_what_does_not_fold(body: str) -> None:
     mod = parse(f"def @main() {{ {body} }}")
     assert transform.FoldConstant()(mod)["main"].body is mod["main"].body
