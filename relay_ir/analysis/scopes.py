@@ -1,7 +1,7 @@
 """Where the nodes of a function belong: the innermost scope that contains all uses of a node.
 
-A scope is a function's body, a branch of an ``if``, an arm of a ``match``, or what follows a
-``let``.
+A scope is a function's body, a branch of an ``if``, an arm of a ``match``, or a ``let``, its value
+included. A variable is used where it is bound, too.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Scopes:
     """The scopes of one function.
 
     ``home``  the scope that each node belongs to.
-    ``inner``  the scopes that a construct opens: what follows a ``let``, the branches of an ``if``,
+    ``inner``  the scopes that a construct opens: that of a ``let``, the branches of an ``if``,
         the arms of a ``match``, the body of a function.
     ``lifted``  the nodes that are used in a scope inside their own.
     ``uses``  the scopes that each node is used in.
@@ -74,19 +74,24 @@ class Scopes:
         """Return the parts of ``node`` with the scope each stands in."""
         function = scope.function
         match node:
-            case Let(_, value, body):
-                head, arms = [value], [body]
+            case Let(var, value, body):
+                return self._opened(node, Scope.within(scope, function), (var, value, body))
+            case Function(params, body):
+                return self._opened(node, Scope.within(scope, node), (*params, body))
             case If(condition, then, otherwise):
                 head, arms = [condition], [then, otherwise]
             case Match(data, clauses):
                 head, arms = [data], [clause.rhs for clause in clauses]
-            case Function(_, body):
-                head, arms, function = [], [body], node
             case _:
                 return [(child, scope) for child in children(node)]
         opened = [Scope.within(scope, function) for _ in arms]
         self.inner[node] = opened
         return [*((one, scope) for one in head), *zip(arms, opened, strict=True)]
+
+    def _opened(self, node: Expr, inside: Scope, parts: tuple[Expr, ...]) -> list[tuple[Expr, Scope]]:
+        """Return the parts of a construct that opens one scope, its variables among them."""
+        self.inner[node] = [inside]
+        return [(part, inside) for part in parts]
 
 
 def common(a: Scope, b: Scope) -> Scope:

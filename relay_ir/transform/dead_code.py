@@ -111,8 +111,8 @@ def _used_once(root: Function, kept: set[Expr], dead: set[Let]) -> dict[Expr, Ex
     found: dict[Expr, Expr] = {}
     for node in order:
         if isinstance(node, Let) and uses[node.var] == 1 and node not in dead and node.var not in recursive:
-            same_activation = scopes.home[node.var].function is scopes.home[node].function
-            if same_activation and node.value not in kept:
+            here = scopes.home[node].function
+            if node.value not in kept and all(one.function is here for one in scopes.uses[node.var]):
                 found[node.var] = node.value
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -71,6 +71,18 @@ class ToBasicBlockNormalForm(Pass[IRModule]):
         return map_functions(mod, change)
 
 
+def _in_order(node: Expr) -> Sequence[Expr]:
+    """Return the parts of a node as TVM looks at them: what is called behind the arguments, the
+    second branch before the first.
+    """
+    match node:
+        case Call(op, args):
+            return (*args, op)
+        case If(condition, then, otherwise):
+            return (condition, otherwise, then)
+    return children(node)
+
+
 _ATOMS = (Var, Constant, GlobalVar, Op, Constructor)
 _VISIT, _FINISH = 0, 1
 
@@ -112,8 +124,7 @@ class _Binding:
                     stack += ((_VISIT, node.body, None, device), (_VISIT, node.value, node.var, device))
                 else:
                     inner = node.virtual_device or device if isinstance(node, Function) else device
-                    # What is called comes behind the arguments, as in TVM.
-                    parts = (*node.args, node.op) if isinstance(node, Call) else children(node)
+                    parts = _in_order(node)
                     stack += [(_VISIT, part, None, inner) for part in reversed(parts)]
         return replace(self.root, body=self._scope_body(self.root, 0, self.root.body))
 
