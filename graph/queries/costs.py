@@ -14,14 +14,13 @@ from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.core.walk import post_order
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
-    FunctionAttrs,
     FusedAttrs,
-    GlobalAttrs,
     MSCGraph,
     MSCJoint,
     RelaxAttrs,
 )
 from relay2relax.graph.node_types import NodeTypes, types_of
+from relay2relax.graph.queries.callees import callee_of
 from relay2relax.graph.records import record_of
 from relay2relax.graph.relax.functions import called_functions, graphs_inside
 from relay2relax.ops.registry.lower import lower_call, unknown_extents
@@ -123,8 +122,11 @@ class _Costs:
         if node.kind in _HOLDING:
             return self.of_graphs(node, node.bodies)
         if node.kind is NodeKind.CALL:
-            callee = self.called(node)
-            return None if callee is None else self.of_graphs(node, (callee,))
+            callee = callee_of(self.graph, node, self.main)
+            # Extents of a function of Relax have names of its own.
+            if callee is None or (isinstance(node.attrs, RelaxAttrs) and _is_open(callee)):
+                return None
+            return self.of_graphs(node, (callee,))
         try:
             if isinstance(node.attrs, RelaxAttrs):
                 return self.of_relax(node, node.attrs.value)
@@ -132,16 +134,6 @@ class _Costs:
         except Relay2RelaxError:
             # Nothing is known of what has no tensor program.
             return None
-
-    def called(self, node: MSCJoint) -> MSCGraph | None:
-        """Return the function that a node calls, None where that is not known here."""
-        function = self.graph.find_node(node.operands[0])
-        match function.attrs:
-            case FunctionAttrs(body, ""):
-                return body
-            case GlobalAttrs(name):
-                return self.main.functions.get(name)
-        return None
 
     def of_graphs(self, node: MSCJoint, bodies: Sequence[MSCGraph]) -> NodeCost | None:
         total_cost = NodeCost()
@@ -206,6 +198,10 @@ class _Costs:
                 moved = [*(one for one in args if not isinstance(one, tuple)), out]
                 self.programs[key] = NodeCost(done.multiply_adds, done.operations, total(map(_bytes, moved)))
         return self.programs[key]
+
+
+def _is_open(graph: MSCGraph) -> bool:
+    return any(prim.optype != "Int" for prim in graph.prims)
 
 
 def _argument(value: RelaxExpr) -> Type | Shape:

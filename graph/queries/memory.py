@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from relay2relax.core.dtype import bits
+from relay2relax.core.walk import answer, post_order
 from relay2relax.graph.extents import Extents
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import NO_TENSORS, MSCGraph, MSCJoint, MSCTensor
+from relay2relax.graph.queries.callees import arguments_of, callee_of
 from relay2relax.graph.records import record_of
+from relay2relax.graph.relax.functions import called_functions, graphs_inside
 
 # Nodes whose value lies in the memory of their operands.
 _VIEWS = frozenset({NodeKind.TUPLE, NodeKind.GET_ITEM, NodeKind.IDENTITY, NodeKind.MATCH_CAST, NodeKind.BIND,
@@ -23,7 +27,8 @@ class Alive:
 
     ``bytes`` are all of it, ``made`` those of the node's own results, ``freed`` those that nobody
     needs after it. ``tensors`` names the results of nodes that are alive, in the order in which
-    they were made; parameters and weights are alive always, and only counted.
+    they were made; parameters and weights are alive always, and only counted. ``inside`` are the
+    bytes that a function or a branch has at most while the node is computed, its result among them.
     """
 
     node: str
@@ -31,6 +36,7 @@ class Alive:
     made: int
     freed: int
     tensors: tuple[str, ...] = ()
+    inside: int = 0
 
 
 def memory(graph: MSCGraph, extents: Mapping[str, int] | None = None, names: bool = False) -> tuple[Alive, ...]:
@@ -38,14 +44,14 @@ def memory(graph: MSCGraph, extents: Mapping[str, int] | None = None, names: boo
 
     Nothing is fused, and memory is used again. Parameters and weights are alive always; a result
     from its node to its last user, tuples and their fields in the memory of what they are made of.
-    A node that holds graphs is taken for one step. ``extents`` are numbers for symbolic extents, by
-    name. With ``names`` each step has the names of its tensors, which takes as long as they are
-    many.
+    A call has what its function has at most, a branch what the larger of its arms has; of a
+    function that calls itself, one round counts. A fused node is one step. ``extents`` are numbers
+    for symbolic extents, by name. With ``names`` each step has the names of its tensors, which
+    takes as long as they are many.
 
     Raises GraphError where an extent of a tensor stays open, or ``extents`` do not fit.
     """
-    steps = _Steps(graph, Extents(graph, extents))
-    return tuple(steps.of(node, names) for node in graph.nodes)
+    return tuple(answer(_Program(graph).steps(graph, extents or {}, names)))
 
 
 def peak(steps: Sequence[Alive]) -> Alive:
@@ -53,10 +59,79 @@ def peak(steps: Sequence[Alive]) -> Alive:
     return max(steps, key=lambda step: step.bytes)
 
 
-class _Steps:
-    """A program under way: what is alive, and until when."""
+# Asks for the steps of graphs inside, and is told them.
+_Walk = Generator["_Walk", list[Alive], list[Alive]]
 
-    def __init__(self, graph: MSCGraph, extents: Extents) -> None:
+
+@dataclass(slots=True, eq=False)
+class _Program:
+    """The functions of a program: ``known`` is what each has at most, beside what goes in."""
+
+    main: MSCGraph
+    known: dict[Any, int] = field(default_factory=dict)
+
+    def steps(self, graph: MSCGraph, extents: Mapping[str, int], names: bool = False) -> _Walk:
+        """Return the steps of a graph, those of graphs inside it within them."""
+        weights = self.reached() if graph is self.main else ()
+        steps = _Steps(graph, Extents(graph, extents), weights)
+        found = []
+        for node in graph.nodes:
+            inside = 0
+            for body, given in self.bodies(graph, node):
+                numbers = _numbers(body, given, steps.extents, extents)
+                key = body, tuple(numbers.items())
+                if key not in self.known:
+                    self.known[key] = 0
+                    inner = yield self.steps(body, numbers)
+                    before = inner[0].bytes - max(inner[0].made, inner[0].inside)
+                    self.known[key] = max(step.bytes for step in inner) - before
+                inside = max(inside, self.known[key])
+            found.append(steps.of(node, names, inside))
+        return found
+
+    def reached(self) -> Iterator[MSCGraph]:
+        """Yield the graphs that the program may evaluate."""
+        functions = {self.main.name: self.main, **self.main.functions}
+        called = {name: [one for one in called_functions(each) if one in functions] for name, each in functions.items()}
+        for name in post_order((self.main.name,), called.__getitem__):
+            yield from graphs_inside(functions[name])
+
+    def bodies(self, graph: MSCGraph, node: MSCJoint) -> Iterator[tuple[MSCGraph, dict[str, MSCJoint]]]:
+        """Yield the graphs that are evaluated for a node, and the nodes that their inputs are."""
+        if node.kind is NodeKind.CALL:
+            body = callee_of(graph, node, self.main)
+            if body is not None:
+                function = graph.find_node(node.operands[0])
+                outer = function.captured if body in function.bodies else ()
+                names = zip((*body.params, *body.captured), (*arguments_of(node), *outer), strict=False)
+                yield body, {inner: graph.find_node(one) for inner, one in names}
+        elif node.kind in (NodeKind.IF, NodeKind.MATCH):
+            rest = iter(node.captured)
+            for body in node.bodies:
+                yield body, {inner: graph.find_node(next(rest)) for inner in body.captured}
+
+
+def _numbers(
+    body: MSCGraph, given: Mapping[str, MSCJoint], outer: Extents, chosen: Mapping[str, int]
+) -> dict[str, int]:
+    """Return the numbers of a graph's extents: what goes in has those of the nodes that it is."""
+    free = {prim.name for prim in body.prims if not prim.parents and prim.optype != "Int"}
+    found = {name: number for name, number in chosen.items() if name in free}
+    for name, node in given.items():
+        for own, one in zip(body.find_node(name).outputs, node.outputs, strict=False):
+            open_ = [prim for prim in own.prims if prim in free]
+            if open_:
+                found.update((p, n) for p, n in zip(own.prims, outer.numbers(one), strict=True) if p in free)
+    return found
+
+
+class _Steps:
+    """A graph under way: what is alive, and until when.
+
+    ``reached`` are graphs whose weights are alive always.
+    """
+
+    def __init__(self, graph: MSCGraph, extents: Extents, reached: Iterable[MSCGraph] = ()) -> None:
         self.extents = extents
         # In whose memory the value of a node lies.
         self.places: dict[str, tuple[str, ...]] = {}
@@ -68,7 +143,8 @@ class _Steps:
             view = node.kind in _VIEWS or (record is not None and record.passes_through)
             self.places[node.name] = used if view else (node.name,)
             last.update(dict.fromkeys((*used, node.name), node.name))
-            weights.update((one.name, self.size(one)) for one in node.weights.values())
+        for part in reached:
+            weights.update((one.name, self.size(one)) for one in part.get_weights())
         last.update(dict.fromkeys(self.places[graph.result], ""))
         self.ends: dict[str, list[str]] = {}
         for place, user in last.items():
@@ -79,9 +155,9 @@ class _Steps:
         self.alive: dict[str, MSCJoint] = {}
         self.bytes = sum(weights.values()) + sum(self.size(one) for node in inputs for one in node.outputs)
 
-    def of(self, node: MSCJoint, names: bool) -> Alive:
-        """Compute a node, and return what is alive meanwhile."""
-        made = 0
+    def of(self, node: MSCJoint, names: bool, inside: int) -> Alive:
+        """Compute a node, and return what is alive meanwhile; graphs of it have ``inside``."""
+        made, before = 0, self.bytes
         if self.places[node.name] == (node.name,) and node.name not in self.always:
             made = sum(map(self.size, node.outputs))
             self.alive[node.name] = node
@@ -89,7 +165,7 @@ class _Steps:
         tensors = tuple(one.name for live in self.alive.values() for one in live.outputs) if names else ()
         gone = [self.alive.pop(place) for place in self.ends.get(node.name, ()) if place in self.alive]
         freed = sum(self.size(one) for node in gone for one in node.outputs)
-        step = Alive(node.name, self.bytes, made, freed, tensors)
+        step = Alive(node.name, before + max(made, inside), made, freed, tensors, inside)
         self.bytes -= freed
         return step
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from relay2relax.core.walk import post_order
 from relay2relax.graph.kinds import NodeKind
-from relay2relax.graph.model import GlobalAttrs, MSCGraph
+from relay2relax.graph.model import GlobalAttrs, MSCGraph, RelaxAttrs
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
+from relay2relax.relax_ir.ir.expr import Call, GlobalVar
 
 
 def is_relax(type_: Type) -> bool:
@@ -28,12 +29,13 @@ def is_first_order(graph: MSCGraph) -> bool:
 
 def called_functions(graph: MSCGraph) -> list[str]:
     """Return the names of the module's functions that ``graph``, or a graph inside it, mentions."""
-    return [
-        node.attrs.global_name
-        for part in graphs_inside(graph)
-        for node in part.nodes
-        if isinstance(node.attrs, GlobalAttrs)
-    ]
+    found: list[str] = []
+    for part in graphs_inside(graph):
+        for node in part.nodes:
+            match node.attrs:
+                case GlobalAttrs(name) | RelaxAttrs(Call(GlobalVar(name))):
+                    found.append(name)
+    return found
 
 
 def has_branches(graph: MSCGraph) -> bool:

@@ -109,6 +109,56 @@ def test_memory_is_alive_from_a_node_to_its_last_user() -> None:
     assert graph.peak(steps) == steps[-1]
 
 
+def test_memory_of_functions_and_branches() -> None:
+    """x has 16 bytes. @three makes three values of 16, of which two are alive at once; the branch
+    makes 32 and of that 16 again, beside what is alive around it.
+    """
+    found = of_text("""def @main(%x: Tensor[(4), float32], %c: bool) {
+  %0 = nn.relu(%x);
+  %1 = @three(%0);
+  %2 = if (%c) { %3 = concatenate((%1, %1)); strided_slice(%3, begin=[0], end=[4], strides=[1]) } else { %0 };
+  add(%2, %1)
+}
+def @three(%y: Tensor[(4), float32]) -> Tensor[(4), float32] { tanh(sqrt(exp(%y))) }""")
+    steps = {step.node: step for step in graph.memory(found)}
+    kinds = {node.optype: steps[node.name] for node in found.nodes}
+    assert (kinds["call"].inside, kinds["call"].bytes) == (32, 17 + 16 + 32)
+    assert (kinds["if"].inside, kinds["if"].bytes) == (48, 17 + 16 + 16 + 48)
+    assert kinds["add"].bytes == 17 + 16 + 16 + 16
+    assert graph.peak(tuple(steps.values())).node == next(one.name for one in found.nodes if one.optype == "if")
+
+
+def test_memory_of_functions_of_relax() -> None:
+    """The function is called with two lengths; each call counts its own."""
+    found, _ = graph.from_relax(
+        relax_ir.parse("""
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def f(y: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        n = T.int64()
+        with R.dataflow():
+            a: R.Tensor((n,), "float32") = R.exp(y)
+            b: R.Tensor((n,), "float32") = R.tanh(a)
+            R.output(b)
+        return b
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), z: R.Tensor((10,), "float32")):
+        cls = Module
+        with R.dataflow():
+            p = cls.f(x)
+            q = cls.f(z)
+            r = (p, q)
+            R.output(r)
+        return r
+""")
+    )
+    steps = {step.node: step for step in graph.memory(found)}
+    assert [steps[name].inside for name in ("p", "q")] == [32, 80]
+    assert steps["q"].bytes == 16 + 40 + 16 + 80
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_memory_of_drawn_programs(seed: int) -> None:
     """Counted again for every step, from what is used behind it."""
