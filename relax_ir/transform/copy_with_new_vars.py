@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from relay2relax.core.errors import Relay2RelaxError
@@ -15,23 +16,24 @@ from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir import expr as tir
 
 
-def copy_with_new_vars(function: Function) -> Function:
-    """Return ``function`` with variables and symbolic dimensions of its own.
+def copy_with_new_vars(function: Function, named: Callable[[str], str] = str) -> Function:
+    """Return ``function`` with variables and symbolic dimensions of its own; ``named`` may give the
+    dimensions other names.
 
     What it captures it shares.
     """
-    copy = _Copy(function).visit(function)
+    copy = _Copy(function, named).visit(function)
     if not isinstance(copy, Function):
         raise Relay2RelaxError("the copy of a function is no function")
     return copy
 
 
 class _Copy(ExprMutator):
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, named: Callable[[str], str]) -> None:
         super().__init__()
         self.bound = set(bound_vars(function))
         self.extents: dict[tir.Var, Extent] = {
-            var: tir.Var(var.name, var.dtype) for var in defined_symbolic_vars(function)
+            var: tir.Var(named(var.name), var.dtype) for var in defined_symbolic_vars(function)
         }
 
     def visit_default(self, expr: Expr) -> Expr:

@@ -117,9 +117,11 @@ def model(
     return found
 
 
-def subgraph(name: str, nodes: Sequence[Message], outputs: Sequence[Message]) -> Message:
-    """Return a branch."""
-    return library().GraphProto(name=name, node=nodes, output=outputs)
+def subgraph(
+    name: str, nodes: Sequence[Message], outputs: Sequence[Message], inputs: Sequence[Message] = ()
+) -> Message:
+    """Return a branch, or the body of a loop, which has inputs."""
+    return library().GraphProto(name=name, node=nodes, input=inputs, output=outputs)
 
 
 def numbers(values: Sequence[int] | Array, dtype: str = "int64") -> Array:
