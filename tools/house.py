@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import gc
 import io
 import re
 import sys
@@ -22,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import networkx as nx
-from sentences import find_sentences
+from sentences import find_sentences, nodes_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -98,11 +99,11 @@ def imports_of(tree: ast.Module, known: set[str], own: str) -> Iterator[str]:
     """Yield the modules that a module imports when it runs, wherever the import stands."""
     for_types = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         if id(node) in for_types:
             continue
         names: list[str] = []
@@ -124,22 +125,30 @@ def ignored_imports() -> set[tuple[str, str]]:
 
 def circles(trees: dict[Path, ast.Module]) -> list[list[str]]:
     """Return the groups of modules that import each other, named exceptions aside."""
-    known = {module_name(path): path for path in trees}
+    paths = {module_name(path): path for path in trees}
+    known = set(paths)
     graph: nx.DiGraph[str] = nx.DiGraph()
-    for name, path in known.items():
-        graph.add_edges_from((name, one) for one in imports_of(trees[path], set(known), name))
+    for name, path in paths.items():
+        graph.add_edges_from((name, one) for one in imports_of(trees[path], known, name))
     graph.remove_edges_from(ignored_imports())
     return [sorted(one) for one in nx.strongly_connected_components(graph) if len(one) > 1]
 
 
-def prose_lines(text: str, tree: ast.Module) -> Iterator[int]:
-    """Yield the numbers of the lines that are docstrings or comments."""
-    for node in ast.walk(tree):
+def long_prose(text: str, tree: ast.Module | None = None) -> list[int]:
+    """Return the numbers of the lines of docstrings and comments that are too long."""
+    lines = text.splitlines()
+    long = {number for number, line in enumerate(lines, 1) if len(line) > MOST_COLUMNS}
+    if not long:
+        return []
+    found: set[int] = set()
+    for node in nodes_of(tree or ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
-            yield token.start[0]
+            found.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    # Reading tokens is slow, and few files have such lines.
+    if any(lines[number - 1].lstrip().startswith("#") for number in long):
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+        found.update(one.start[0] for one in tokens if one.type == tokenize.COMMENT and one.line.lstrip()[:1] == "#")
+    return sorted(found & long)
 
 
 def has_effect(node: ast.AST) -> bool:
@@ -154,10 +163,9 @@ def has_effect(node: ast.AST) -> bool:
 def measure(path: Path, text: str, tree: ast.Module, into: Report) -> None:
     """Add one file to the report of its package."""
     where = path.relative_to(ROOT).as_posix()
-    lines = text.splitlines()
     into.files += 1
-    into.lines += len(lines)
-    for node in ast.walk(tree):
+    into.lines += len(text.splitlines())
+    for node in nodes_of(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             if length > MOST_LINES:
@@ -166,9 +174,7 @@ def measure(path: Path, text: str, tree: ast.Module, into: Report) -> None:
             into.any_uses.append(f"{where}:{node.lineno}")
         elif isinstance(node, ast.Assert) and any(has_effect(one) for one in ast.walk(node)):
             into.busy_asserts.append(f"{where}:{node.lineno}")
-    for number in sorted(set(prose_lines(text, tree))):
-        if len(lines[number - 1]) > MOST_COLUMNS:
-            into.long_prose.append(f"{where}:{number}")
+    into.long_prose += [f"{where}:{number}" for number in long_prose(text, tree)]
 
 
 # What a reader does not read: the target of a link, and an address.
@@ -191,10 +197,8 @@ def outside_prose() -> list[str]:
     found = []
     for path in scripts:
         text = path.read_text(encoding="utf-8")
-        lines = text.splitlines()
         where = path.relative_to(ROOT).as_posix()
-        numbers = sorted(set(prose_lines(text, ast.parse(text))))
-        found += [f"{where}:{number}" for number in numbers if len(lines[number - 1]) > MOST_COLUMNS]
+        found += [f"{where}:{number}" for number in long_prose(text)]
     for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))):
         found += long_markdown(page)
     return found
@@ -218,6 +222,7 @@ def main() -> int:
     parser.add_argument("--details", action="store_true", help="name every place that is counted")
     parser.add_argument("--package", help="look at one package only")
     given = parser.parse_args()
+    gc.disable()  # trees live to the end, and looking through them for cycles is half of the time
     folders = [one for one in packages() if given.package in (None, one)]
     texts = {path: path.read_text(encoding="utf-8") for top in folders for path in sorted((ROOT / top).rglob("*.py"))}
     trees = {path: ast.parse(text) for path, text in texts.items()}

@@ -1,11 +1,13 @@
 """Measure how long it takes to import the public packages, and fail where that is too long.
 
 Each is imported in a process of its own, and all of them in one. What counts is the best of
-several runs, in seconds of processor time, so that a loaded machine does not fail.
+several runs, in seconds of processor time, so that a loaded machine does not fail; there are more
+than one only where the first takes too long.
 """
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 
@@ -17,9 +19,16 @@ _CHILD = "import time; begin = time.process_time(); import {}; print(time.proces
 
 
 def seconds(names: list[str]) -> float:
-    """Return the best processor time of importing ``names`` in a new process."""
+    """Return the processor time of importing ``names`` in a new process: the best of several, or
+    the first that is short enough.
+    """
     command = [sys.executable, "-c", _CHILD.format(", ".join(names))]
-    return min(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(RUNS))
+    best = math.inf
+    for _ in range(RUNS):
+        best = min(best, float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+        if best <= MOST_SECONDS:
+            break
+    return best
 
 
 def main() -> int:

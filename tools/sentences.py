@@ -10,6 +10,7 @@ import ast
 import string
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 TABLE = Path("core", "errors", "table")
@@ -36,6 +37,12 @@ class Sentences:
         return [f"{text!r}: {', '.join(at)}" for text, at in self.places.items() if len(at) > 1]
 
 
+@cache
+def nodes_of(tree: ast.Module) -> list[ast.AST]:
+    """Return all nodes of a module. Walking it is most of what counting takes: it is done once."""
+    return list(ast.walk(tree))
+
+
 def find_sentences(trees: Mapping[Path, ast.Module]) -> Sentences:
     """Return the sentences of modules, by their paths from the root."""
     found = Sentences()
@@ -43,7 +50,7 @@ def find_sentences(trees: Mapping[Path, ast.Module]) -> Sentences:
         if path.parent == TABLE:
             found.templates |= {f"{path.stem}.{name}": template for name, template in _kinds(tree)}
     for path, tree in trees.items():
-        for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        for call in (node for node in nodes_of(tree) if isinstance(node, ast.Call)):
             text = _said(call)
             if text is not None and text.strip("{} :,.$[]"):
                 found.places.setdefault(text, []).append(f"{path.as_posix()}:{call.lineno}")
@@ -87,11 +94,11 @@ def _unlike(tree: ast.Module, templates: Mapping[str, str]) -> Iterator[int]:
     """Yield the lines where a kind's message is not given the fields of its template."""
     areas = {
         one.asname or one.name: one.name
-        for node in ast.walk(tree)
+        for node in nodes_of(tree)
         if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("core.errors.table")
         for one in node.names
     }
-    for node in ast.walk(tree):
+    for node in nodes_of(tree):
         match node:
             case ast.Call(func=ast.Name(id="mistake"), args=[ast.Attribute(value=ast.Name(id=area), attr=kind), *_]):
                 given = {one.arg for one in node.keywords} - {"where", "label"}
