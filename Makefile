@@ -16,7 +16,7 @@ TVM_0.25 := "apache-tvm==0.25.*" "apache-tvm-ffi==0.1.12"
 TVM_0.26 := "apache-tvm==0.26.*" "apache-tvm-ffi>=0.1.13.post2,<0.1.15"
 TVM_0.27 := ".[tvm]"
 
-.PHONY: demo dev test test-all test-install test-optimised test-random test-tvm check imports types house profile-import bench docs fuzz format golden
+.PHONY: demo dev setup lint test test-all test-install test-optimised test-random test-tvm check imports types house profile-import bench docs fuzz format golden
 .PHONY: clean help test-legacy
 
 help:  ## Show this list.
@@ -45,6 +45,11 @@ $(VENV)/.bench: $(VENV)/.installed
 $(VENV)/.docs: $(VENV)/.installed
 	$(PIP) install --editable ".[docs]"
 	touch $@
+
+# Each call of pip builds the package anew and asks for all that is there.
+setup: $(BIN)/python  ## Set up what checks and tests need, at once.
+	$(PIP) install --editable ".[$(TEST_EXTRAS),check]"
+	touch $(VENV)/.installed && touch $(VENV)/.test $(VENV)/.check
 
 dev: $(VENV)/.test $(VENV)/.check  ## Set up what the other targets need, and the hooks of pre-commit.
 	git rev-parse --git-dir > /dev/null 2>&1 && $(BIN)/pre-commit install || true
@@ -89,7 +94,9 @@ test-install-%: $(BIN)/python
 	$(VENV)-install-$*/bin/python -m pip --quiet install $(VENV)-install-$*/dist/*.whl
 	cd $(VENV)-install-$* && bin/relay2relax demo > demo.txt && tail -1 demo.txt
 
-check: $(VENV)/.check house imports types profile-import  ## Set up, then lint, check types, imports, limits and start-up.
+check: lint types  ## Set up, then lint, check types, imports, limits and start-up.
+
+lint: $(VENV)/.check house imports profile-import  ## Set up, then check all but types.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/oxlint --deny-warnings viewer/page

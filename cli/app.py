@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Optional
 
@@ -58,6 +59,12 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+@lru_cache(maxsize=1)
+def made() -> Any:
+    """Return what reads the command line: the signatures of all commands are read once."""
+    return typer.main.get_command(app)
 
 
 @app.command(cls=Command)

@@ -44,12 +44,12 @@ def _run(told: outcome.Outcome) -> int:
     """Run the command; return its exit code."""
     import typer
 
-    from relay2relax.cli.app import app
+    from relay2relax.cli.app import made
 
     for argument in sys.argv[1:]:
         if not argument or (argument.startswith("--") and argument.endswith("=")):
             raise typer.BadParameter(f"an argument is empty: {' '.join(map(repr, sys.argv[1:]))}")
-    code = app(prog_name="relay2relax", standalone_mode=False)
+    code = made()(prog_name="relay2relax", standalone_mode=False)
     if code is not None:  # help, the version, or Ctrl-C: no command came to its end
         told.as_json = told.as_json and code != 0
         if code == 130:
