@@ -18,6 +18,7 @@ from relay2relax.relay_ir.compat.attrs_codec import attrs_class, attrs_key, coer
 from relay2relax.relay_ir.compat.older_calls import Modern, form_of_call, has_older_forms, modern_call, older_default
 from relay2relax.relay_ir.ir.device import VirtualDevice
 from relay2relax.relay_ir.ir.expr import Call, Expr, Op, OpaqueAttrs
+from relay2relax.relay_ir.text import devices
 from relay2relax.relay_ir.text.lexer import Lexer
 from relay2relax.relay_ir.text.literals import format_double, format_scalar, unquote
 from relay2relax.relay_ir.text.metadata import MetadataReader
@@ -94,6 +95,8 @@ class AttributeReader:
         if kind == "string":
             return unquote(lexer.expect("string"))
         if kind == "name":
+            if lexer.value in devices.NAMES and lexer.peek() == "(":
+                return devices.described_device(lexer)
             if lexer.value not in ("None", "nullptr"):
                 lexer.unexpected("the value of an attribute", help=f'a string is quoted: "{lexer.value}"')
             lexer.advance()

@@ -48,9 +48,10 @@ def parse(
 
     The version line may be missing, as it is in what ``print(mod)`` shows. Spans that comments
     state (``/* span=… */``) become the nodes' spans. In text older than TVM 0.7 (``v0.0.1`` to
-    ``v0.0.4``) an expression may stand for a module; it becomes ``@main``. With
-    ``recover`` a text that breaks off is read as far as it goes, with a UserWarning of what was
-    read and what is lost.
+    ``v0.0.4``) an expression may stand for a module; it becomes ``@main``. What a log
+    says between and behind definitions is left out, with a UserWarning of its lines, where the text
+    begins with something else than Relay. With ``recover`` it always is, and a text that breaks off
+    is read as far as it goes, with a UserWarning of what was read and what is lost.
 
     ``attrs`` are attributes that a text without its metadata leaves out, by the words that stand
     for them: ``{"meta[relay.attrs.ScatterNDAttrs][0]": {"mode": "add"}}``. Those that types decide
@@ -59,22 +60,26 @@ def parse(
     not have itself. Raises ParseError with the mistakes that were found, and for ``attrs`` that the
     text does not leave out.
     """
-    reader = _ModuleReader(text, name, attrs)
+    reader = _ModuleReader(text, name, attrs, recover)
     if beside is not None:
         reader.know(beside)
     if objects:
         reader.reader.metadata.given = objects
     try:
-        return reader.within_limits(reader.module)
+        found = reader.within_limits(reader.module)
     except ParseError as problem:
         left = remains(reader.lexer, reader.begun, [var.name for var in reader.functions])
         if left is None:
             raise
         if not recover:
             raise left.noted(problem, reader.source) from None
-    warnings.warn(f"{name}: {left.said}", stacklevel=3)
-    reader = _ModuleReader(left.text, name, attrs)
-    return reader.within_limits(reader.module)
+        warnings.warn(f"{name}: {left.said}", stacklevel=3)
+        rest = _ModuleReader(left.text, name, attrs)
+        found = rest.within_limits(rest.module)
+    for said in (reader.bare.said, *(f"{one}: that one is taken" for one in reader.replaced)):
+        if said:
+            warnings.warn(f"{name}: {said}", stacklevel=3)
+    return found
 
 
 @collection_paused()
@@ -87,8 +92,15 @@ def parse_expr(text: str, name: str = "<text>") -> Expr:
 class _ModuleReader:
     """One text on its way to a module."""
 
-    def __init__(self, text: str, name: str, attrs: Mapping[str, Mapping[str, object]] | None = None) -> None:
-        self.source = SourceText(without_surroundings(text), name)
+    def __init__(
+        self,
+        text: str,
+        name: str,
+        attrs: Mapping[str, Mapping[str, object]] | None = None,
+        recover: bool = False,
+    ) -> None:
+        self.bare = without_surroundings(text, recover)
+        self.source = SourceText(self.bare.text, name)
         older = older_reader(self.source)
         self.older = older is not None
         self.reader = older or ExpressionReader(Lexer(self.source))
@@ -97,6 +109,7 @@ class _ModuleReader:
         self.functions: dict[GlobalVar, Function] = {}
         self.definitions: dict[GlobalTypeVar, TypeData] = {}
         self.begun = 0  # where the definition begins that is read
+        self.replaced: list[str] = []  # what is said of functions that are defined more than once
 
     def know(self, mod: IRModule) -> None:
         """Let the text name what ``mod`` has, which becomes part of the result."""
@@ -212,7 +225,10 @@ class _ModuleReader:
                 lexer.advance()
                 name = lexer.expect("global", "for the function")
                 var = self.reader.global_var(name[1:])
-                self.functions[var] = self.reader.function(start)
+                function = self.reader.function(start)
+                if var in self.functions:
+                    self.replaced.append(f"@{var.name} is defined again in line {lexer.where(start).line}")
+                self.functions[var] = function
             case "type":
                 lexer.advance()
                 self._type_definition()
@@ -224,10 +240,10 @@ class _ModuleReader:
                 lexer.fail("only Relay functions can be read", label="expected `def`, `type` or `extern type`")
             case _:
                 script = lexer.value in ("from", "import")
-                lexer.unexpected(
-                    "`def`, `type`, `extern type` or the metadata section",
-                    help="a TVMScript of Relax is read by relax_ir.parse" if script else "",
-                )
+                help = "a TVMScript of Relax is read by relax_ir.parse" if script else ""
+                if self.functions and not script:
+                    help = "what is not Relay behind a definition is left out with --recover, recover=True in Python"
+                lexer.unexpected("`def`, `type`, `extern type` or the metadata section", help=help)
 
     def _type_definition(self) -> None:
         """Read a definition from its name on; ``extern type T`` and ``type T`` mean the same."""
