@@ -18,9 +18,11 @@ import numpy as np
 import pytest
 from recorded_cases import entry, flat
 from sweep import sampled
+from typed import present
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax.ops import TensorType
+from relay2relax.tir.extent import static
 
 MADE_BY_TVM: dict[str, list[str]] = json.loads((Path(__file__).parent / "cases" / "made_by_tvm.json").read_text())
 BACKENDS = ["numpy", pytest.param("c", marks=pytest.mark.compiler), pytest.param("tvm", marks=pytest.mark.tvm)]
@@ -31,14 +33,15 @@ def drawn(case: str, name: str, type_: TensorType) -> np.ndarray:
     are all that there are.
     """
     rng = np.random.default_rng(zlib.crc32(f"{case} {name}".encode()))
+    shape = [present(static(extent)) for extent in type_.shape]
     if type_.dtype == "float32":
-        value = rng.uniform(0.02, 0.3, type_.shape) if "scale" in name else rng.standard_normal(type_.shape)
+        value = rng.uniform(0.02, 0.3, shape) if "scale" in name else rng.standard_normal(shape)
         return np.asarray(value, np.float32)
     low, high = (-5, 5) if "zero_point" in name or name == "zp" else (-(2**20), 2**20)
     if type_.dtype != "int32" and high > 5:
         info = np.iinfo(type_.dtype)
         low, high = info.min, info.max
-    return np.asarray(rng.integers(low, high + 1, type_.shape), type_.dtype)
+    return np.asarray(rng.integers(low, high + 1, shape), type_.dtype)
 
 
 def arguments(case: str, mod: relay_ir.IRModule, function: relay_ir.Function) -> list[np.ndarray]:

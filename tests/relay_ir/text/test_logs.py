@@ -132,7 +132,7 @@ def test_devices_that_are_described_in_place_are_read(name: str) -> None:
     assert (device.device_type, device.device_id, device.memory_scope) == (2, 3, "global")
     assert device.target is not None
     assert (device.target.kind, device.target.keys) == ("cuda", ("cuda", "gpu"))
-    (stated,) = found.attrs["scopes"]  # type: ignore[misc]
+    (stated,) = of_type(found.attrs["scopes"], tuple)
     assert isinstance(stated, VirtualDevice)
     with pytest.raises(ParseError, match="description of a device is not closed"):
         relay_ir.parse(f"def @main(%x: int8, scope={name}(device_type=1,\n 2")
