@@ -50,11 +50,13 @@ def pass_context(
     **others: object,
 ) -> None:
     """Make a context; options that nothing here has are accepted, and change nothing."""
-    known = {name: value for name, value in (config or {}).items() if name in core.CONFIGS}
+    given = dict(config or {})
+    known = {name: value for name, value in given.items() if name in core.CONFIGS}
     _context_init(
         self, opt_level, tuple(required_pass or ()), tuple(disabled_pass or ()),
         cast("Sequence[core.PassInstrument]", tuple(instruments or ())), known,
     )  # fmt: skip
+    object.__setattr__(self, "config", {**given, **known})
 
 
 def build_config(opt_level: int = 2, **options: object) -> core.PassContext:
@@ -131,6 +133,14 @@ def _of_expression(made: core.Pass[IRModule], expr: Expr, mod: IRModule | None =
         given.update(mod.without_functions(("main",)))  # type: ignore[attr-defined]
     main = made(given)["main"]
     return main if isinstance(expr, Function) else main.body
+
+
+def Defunctionalization(func: Function, mod: IRModule) -> Function:
+    """Return a function without functions as values; ``mod`` gets what calls them."""
+    name = next((var.name for var, one in mod.functions.items() if one is func), "main")
+    made = transform.Defunctionalization(name)(mod)
+    mod.update(made)  # type: ignore[attr-defined]
+    return made[name]
 
 
 def AnnotateTarget(targets: object, include_non_call_ops: bool = True) -> core.Pass[IRModule]:

@@ -34,7 +34,14 @@ def register_func(
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> Callable[..., object] | None:
-    """Return a function that scripts registered; raises ValueError where there is none."""
+    """Return a function that scripts registered, or one of the few of TVM's that are here.
+
+    Raises ValueError where there is none.
+    """
+    if name == "relay.transform.RecoverVirtualDeviceMap":
+        from relay2relax.relay_ir.analysis import virtual_devices
+
+        return lambda mod, expr: virtual_devices(expr)
     if name not in _functions and not allow_missing:
         raise ValueError(f"Cannot find global function {name}")
     return _functions.get(name)

@@ -17,7 +17,8 @@ REGISTERING = Names(
 QUANTIZING = Names(_TRANSFORM, "register_fake_quantization_to_integer register_optional_fake_quantization_to_integer")
 _PASSES = Names(
     "compat.relay.passes",
-    "AnnotateSpans AnnotateTarget MergeComposite recast EliminateCommonSubexpr FoldConstantExpr ToANormalFormExpr "
+    "AnnotateSpans AnnotateTarget Defunctionalization MergeComposite "
+    "recast EliminateCommonSubexpr FoldConstantExpr ToANormalFormExpr "
     "InferTypeLocal gradient function_pass module_pass build_config "
     "Sequential PassInfo",
 )
@@ -85,12 +86,14 @@ MODULES = (
         ),
         f"{_OPERATORS}:qnn",
     ),
+    Module("tvm.relay.qnn.op.qnn", (QNN_CONCATENATE,), f"{_OPERATORS}:qnn"),
     Module(
         "tvm.relay.transform",
         (
             _PASSES,
             _CONTEXT,
             QUANTIZING,
+            Names("compat.relay.devices", "PlanDevices"),
             Names(_TRANSFORM, "LayoutConfig FunctionPass"),
             Absent("CollagePartition", "graphs are not partitioned by measured times"),
         ),
@@ -169,5 +172,10 @@ MODULES = (
     Module("tvm.relay.quantize._calibrate", _QUANTIZE),
     Module("tvm.relay.quantize.kl_divergence", (Names("relay_ir.quantize", "_find_scale_by_kl=threshold_by_kl"),)),
     Module("tvm.relay.debug"),
+    Module(
+        "tvm.relay.annotation",
+        (Names("compat.relay.annotations", "on_device compiler_begin compiler_end stop_fusion"),),
+        f"{_OPERATORS}:annotation",
+    ),
     Module("tvm.relay.backend.te_compiler", (Names("compat.running.functions", "get=te_compiler"),)),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relay2relax.compat.table.entry import Absent, Module, Names
+from relay2relax.compat.table.entry import Module, Names
 
 _ARRAYS = "compat.running.ndarray"
 _DEVICES = "cpu cuda rocm opencl metal vulkan vpi ext_dev hexagon webgpu"
@@ -59,6 +59,7 @@ MODULES = (
             *NDARRAY,
             _REGISTRY,
             Names("compat.running.functions", "DataType String"),
+            Names("compat.testing.core", "enabled=device_enabled"),
             Names("compat.running.graph_executor", "Module"),
             Names("compat.running.loading", "load_module"),
             Names("compat.relay.building", "save_param_dict load_param_dict"),
@@ -84,7 +85,7 @@ MODULES = (
         (
             Names("compat.running.targets", "Target create=Target"),
             Names("compat.vocabulary.objects", "VirtualDevice"),
-            Absent("make_compilation_config", "nothing of TVM's lowering is here"),
+            Names("compat.relay.devices", "make_compilation_config"),
         ),
     ),
     Module("tvm.target.codegen", (Names("compat.running.targets", "llvm_version_major"),)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import numpy as np
@@ -34,10 +34,17 @@ def run_infer_type(expr: Expr) -> Expr:
     return run_opt_pass(expr, InferType())
 
 
-def create_workload(net: Expr, initializer: object = None, seed: int = 0) -> tuple[IRModule, Mapping[str, NDArray]]:
+def create_workload(
+    net: Expr, initializer: Callable[[str, Array], object] | None = None, seed: int = 0
+) -> tuple[IRModule, Mapping[str, NDArray]]:
     """Return the module of a network, and values for its parameters but ``data``."""
     body = net.body if isinstance(net, Function) else net
     mod, params = workload.create_workload(body)
+    if initializer is not None:
+        for name, value in params.items():
+            value = np.zeros_like(value)
+            initializer(name, value)
+            params = {**params, name: value}
     return mod, {name: value.view(NDArray) for name, value in params.items()}
 
 

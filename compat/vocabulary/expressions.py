@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -93,6 +93,21 @@ def _virtual_device(self: ir.Expr) -> object:
     return getattr(self, "virtual_device", None)
 
 
+def _set_part(cls: type) -> Lesson:
+    """Return the lesson that lets a node's device be set, as TVM's may be, and nothing else."""
+    original = cast("Callable[[object, str, object], None]", cls.__setattr__)
+
+    def __setattr__(self: object, name: str, value: object) -> None:
+        if name == "virtual_device_":
+            from relay2relax.compat.relay.annotations import as_virtual
+
+            object.__setattr__(self, "virtual_device", as_virtual(value))
+        else:
+            original(self, name, value)
+
+    return Lesson(cls, "__setattr__", __setattr__)
+
+
 def lessons() -> Iterator[Lesson]:
     """Yield what expressions and patterns are taught."""
     yield Lesson(ir.RelayExpr, "checked_type", property(checked_type))
@@ -101,6 +116,8 @@ def lessons() -> Iterator[Lesson]:
     yield Lesson(ir.RelayExpr, "same_as", lambda self, other: self == other)
     yield Lesson(ir.RelayExpr, "virtual_device_", property(_virtual_device))
     yield constructor(ir.Var, name_hint="name")
+    yield _set_part(ir.Var)
+    yield _set_part(ir.Function)
     yield constructor(ir.GlobalVar, name_hint="name", type_annot="span")
     yield constructor(ir.Function)
     yield _call_init()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from relay2relax.compat.vocabulary.teaching import face
 from relay2relax.ops.registry.types import Type
@@ -27,8 +28,15 @@ def virtual_device(device: object = None, target: object = None, memory_scope: s
     """Return what is known of where a value is kept."""
     kind = getattr(device, "device_type", -1)
     index = getattr(device, "device_id", -1)
-    given = device_words.Target(str(target).split()[0]) if target is not None else None
+    host = getattr(target, "host", None)
+    given = None if target is None else _target(str(target), None if host is None else str(host))
     return device_words.VirtualDevice(kind, index, given, memory_scope)
+
+
+@lru_cache(maxsize=None)
+def _target(text: str, host: str | None) -> device_words.Target:
+    """Return the target of a text; targets of Relay are equal to themselves only."""
+    return device_words.Target(text.split()[0], host=None if host is None else _target(host, None))
 
 
 VirtualDevice = face("VirtualDevice", device_words.VirtualDevice, virtual_device)

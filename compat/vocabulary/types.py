@@ -61,7 +61,7 @@ def _text(self: Type) -> str:
     return type_text(self).strip("`")
 
 
-_SHORT = {"int": "int32", "uint": "uint32", "float": "float32"}
+_SHORT = {"int": "int32", "uint": "uint32", "float": "float32", "uint1": "bool"}
 
 
 def _tensor_type() -> Lesson:

@@ -5,7 +5,8 @@ walks expressions and counts operators; ``mac_count.py`` counts what they multip
 looks whether rules are kept; ``features.py`` says which constructs are used; ``call_graph.py``
 which functions call which; ``extraction.py`` takes parts out. ``scopes.py`` says which block each
 value belongs to, ``annotated_regions.py`` which region between annotations, and
-``operations_distribution.py`` which compiler. What has to fuse or to run first is elsewhere:
+``operations_distribution.py`` which compiler,
+``devices.py`` which device. What has to fuse or to run first is elsewhere:
 ``transform.extract_fused_functions``, ``backends.get_calibration_data``.
 """
 
@@ -18,6 +19,7 @@ from relay2relax.relay_ir.analysis.checks import (
     unmatched_cases,
     well_formed,
 )
+from relay2relax.relay_ir.analysis.devices import virtual_devices
 from relay2relax.relay_ir.analysis.extraction import (
     extract_intermdeiate_expr,
     extract_intermediate_expr,
@@ -62,5 +64,6 @@ __all__ = [
     "post_order_visit",
     "search_fc_transpose",
     "unmatched_cases",
+    "virtual_devices",
     "well_formed",
 ]

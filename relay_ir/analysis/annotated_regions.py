@@ -24,20 +24,24 @@ class AnnotatedRegion:
 class AnnotatedRegionSet:
     """The regions of ``expr`` between calls of two annotations, in the order in which they begin.
 
+    Each beginning has a number, and a region that of the first of those it is made of. Annotations
+    for ``ignored`` are taken for other calls.
+
     Annotations name a compiler, the region's ``target``. What is computed from a region that is not
     ended belongs to it; regions that come together so become one, which ends where both do. Raises
     UnsupportedError for an end without a beginning, or one that names another target.
     Semantics: TVM's ``AnnotatedRegionSet``.
     """
 
-    def __init__(self, expr: Expr, region_begin_op: Op, region_end_op: Op) -> None:
+    def __init__(self, expr: Expr, region_begin_op: Op, region_end_op: Op, ignored: str = "") -> None:
+        self._begun = 0
         self._of: dict[Expr, AnnotatedRegion] = {}
         self._regions: dict[int, AnnotatedRegion] = {}
         for node in post_order((expr,), children):
             match node:
-                case Call(op, (inner,)) if op == region_begin_op:
-                    self._begin(node, inner)
-                case Call(op, (inner,)) if op == region_end_op:
+                case Call(op, (inner,)) if op == region_begin_op and (not ignored or _target(node) != ignored):
+                    self._begin(node)
+                case Call(op, (inner,)) if op == region_end_op and (not ignored or _target(node) != ignored):
                     self._end(node, inner)
                 case Call(_, args):
                     self._join(node, self._open(args, region_end_op))
@@ -54,10 +58,10 @@ class AnnotatedRegionSet:
         """Return the region that ``expr`` belongs to, None where it belongs to none."""
         return self._of.get(expr)
 
-    def _begin(self, node: Expr, inner: Expr) -> None:
-        number = max(self._regions, default=-1) + 1
-        region = AnnotatedRegion(number, _target(node), [node])
-        self._regions[number] = region
+    def _begin(self, node: Expr) -> None:
+        region = AnnotatedRegion(self._begun, _target(node), [node])
+        self._regions[self._begun] = region
+        self._begun += 1
         self._add(region, node)
 
     def _end(self, node: Expr, inner: Expr) -> None:

@@ -103,6 +103,7 @@ _DEFAULTS: dict[str, Arguments] = {
     "nn.upsampling": {"scale_h": 1, "scale_w": 1},
     "nn.upsampling3d": {"scale_d": 1, "scale_h": 1, "scale_w": 1},
     "ndarray_size": {"dtype": "int32"},
+    "qnn.batch_matmul": {"transpose_b": True, "out_dtype": "int32"},
     "qnn.conv2d": {"out_dtype": "int32"},
     "qnn.dense": {"out_dtype": "int32"},
     "qnn.dequantize": {"out_dtype": "float32"},

@@ -83,13 +83,15 @@ def folded(root: Function, first_type: FirstType, change: Change | None = None, 
                 known[made] = tuple(known[one] for one in fields)
             case Var():
                 value = done.get(values.get(made, made), made)
-                made = value if isinstance(value, Constant) else made
-            case Let(_, Constant()):
+                made = value if _constant(value) else made
+            case Let(_, value) if _constant(value):
                 made = made.body
-            case If(Constant(data)):
-                made = made.true_branch if data.item() else made.false_branch
+            case If(condition) if condition in known:
+                made = made.true_branch if np.asarray(known[condition]).item() else made.false_branch
             case TupleGetItem(Tuple(fields), index) if index < len(fields):
                 made = fields[index]
+            case Call(Op("on_device"), (body,)) if body in known:
+                known[made] = known[body]
             case Call(Op()):
                 assert isinstance(node, Call)
                 made = change(made, known) if change is not None else made
@@ -100,6 +102,11 @@ def folded(root: Function, first_type: FirstType, change: Change | None = None, 
     result = done[root]
     assert isinstance(result, Function)
     return result
+
+
+def _constant(expr: Expr) -> bool:
+    """Whether an expression is a constant, wherever that is."""
+    return isinstance(expr.args[0] if isinstance(expr, Call) and expr.op == Op("on_device") else expr, Constant)
 
 
 def constant_call(call: Call) -> Expr:

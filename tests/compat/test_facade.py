@@ -100,3 +100,23 @@ def test_targets_that_do_not_exist_are_refused_by_name() -> None:
 
         with pytest.raises(Relay2RelaxError, match="cuda"):
             relay.build(relay_ir.IRModule.from_expr(relay_ir.var("x", shape=(2,))), target="cuda")
+
+
+def test_devices_are_planned_by_a_configuration() -> None:
+    # As TVM 0.18's test_pass_plan_devices.py: all else is on the device that the option names.
+    with compat.installed():
+        import tvm
+        from tvm import relay
+
+        host = tvm.target.Target("llvm")
+        targets = [tvm.target.Target("llvm", host), tvm.target.Target("cuda", host)]
+        context = tvm.transform.PassContext(config={"relay.fallback_device_type": tvm.device("cuda").device_type})
+        config = tvm.target.make_compilation_config(context, targets)
+        x = relay.var("x", shape=(2,))
+        on_cpu = relay.annotation.on_device(relay.exp(x), tvm.cpu())
+        mod = relay.transform.InferType()(tvm.IRModule.from_expr(relay.negative(on_cpu)))
+        planned = relay.transform.PlanDevices(config)(mod)
+        recover = tvm.get_global_func("relay.transform.RecoverVirtualDeviceMap")
+        found = recover(planned, planned["main"])
+        kinds = {one.op.name: place.device_type for one, place in found.items() if isinstance(one, relay.Call)}
+        assert kinds == {"exp": 1, "on_device": 1, "device_copy": 2, "negative": 2}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, ClassVar
@@ -10,6 +11,7 @@ from relay2relax.core.errors import Diagnostic, UnsupportedError
 from relay2relax.core.passes import Pass, note_rewritten
 from relay2relax.core.walk import post_order
 from relay2relax.ops.target.annotation import OWN_COMPILER
+from relay2relax.relay_ir.analysis.annotated_regions import AnnotatedRegionSet
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.expr import (
     Call,
@@ -80,7 +82,7 @@ class _Region:
     """
 
     compiler: str
-    number: int
+    number: int = 0
     inputs: list[Expr] = field(default_factory=list)
     outputs: list[Expr] = field(default_factory=list)
 
@@ -138,9 +140,14 @@ class _Partitioning:
     ) -> dict[Expr, _Region]:
         found: dict[object, _Region] = {}
         for end in ends:
-            region = found.setdefault(joined[end], _Region(compiler(end), len(found)))
+            region = found.setdefault(joined[end], _Region(compiler(end)))
             if region.compiler != compiler(end):
                 raise self._refusal(end, f"a region for {region.compiler} gives a value to {compiler(end)}")
+        annotations = AnnotatedRegionSet(self.function, Op(BEGIN), Op(END), ignored=OWN_COMPILER)
+        for end in ends:
+            known = annotations.get_region(end)
+            assert known is not None
+            found[joined[end]].number = known.id
         regions: dict[Expr, _Region] = {}
         for node in order:
             name = annotation(node)
@@ -232,7 +239,8 @@ class _Partitioning:
     def _symbol(self, region: _Region) -> str:
         """Return a free name for the function of a region."""
         taken = {var.name for var in (*self.mod.functions, *self.mod.opaque_functions)}
-        name = wanted = f"tvmgen_{self.options.mod_name}_{region.compiler}_{self.name}_{region.number}"
+        given = f"tvmgen_{self.options.mod_name}_{region.compiler}_{self.name}_{region.number}"
+        name = wanted = re.sub("[^0-9A-Za-z]", "_", given)
         number = 0
         while name in taken:
             number += 1

@@ -27,7 +27,7 @@ from relay2relax.relay_ir.transform.quantize.fake_quantized_ops import rule_of
 
 _QUANTIZE, _DEQUANTIZE = Op("qnn.quantize"), Op("qnn.dequantize")
 # What a rule may raise to say that the call before it has no integer form.
-_REFUSALS = (Relay2RelaxError, AssertionError, LookupError, TypeError, ValueError)
+_REFUSALS = (Relay2RelaxError, AssertionError, LookupError, NotImplementedError, TypeError, ValueError)
 _NAMES = """
     broadcast_to clip expand_dims max maximum min minimum nn.avg_pool2d nn.batch_flatten nn.batch_matmul nn.bias_add
     nn.conv2d nn.conv2d_transpose nn.dense nn.depth_to_space nn.global_avg_pool2d nn.max_pool2d nn.pad nn.relu reshape

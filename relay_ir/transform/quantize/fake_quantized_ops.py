@@ -17,6 +17,7 @@ from relay2relax.ops.common.layout import parse_layout
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Op, Tuple, const
 from relay2relax.relay_ir.transform.fold_constant import fold_expression
+from relay2relax.relay_ir.transform.layout.op_attrs import op_attr, register_op_attr
 from relay2relax.relay_ir.transform.quantize.affine import (
     AffineType,
     AffineTypes,
@@ -344,17 +345,8 @@ RULES: Mapping[str, Rule] = {
     "topk": _topk,
 }
 OPTIONAL_RULES: Mapping[str, Rule] = {"nn.softmax": _softmax}
-# What users registered, by the name of the operator; theirs come before TVM's.
-REGISTERED: dict[str, Rule] = {}
-REGISTERED_OPTIONAL: dict[str, Rule] = {}
-
-
-def _registered(table: dict[str, Rule], name: str, rule: Rule | None) -> Rule | Callable[[Rule], Rule]:
-    def register(one: Rule) -> Rule:
-        table[name] = one
-        return one
-
-    return register if rule is None else register(rule)
+# Under these keys users register rules, which come before TVM's.
+KEY, OPTIONAL_KEY = "FTVMFakeQuantizationToInteger", "FTVMOptionalFakeQuantizationToInteger"
 
 
 @overload
@@ -366,7 +358,7 @@ def register_fake_quantization_to_integer(op_name: str, func: Rule | None = None
 
     ``func(call, types)`` returns the integer expression and what it stands for.
     """
-    return _registered(REGISTERED, op_name, func)
+    return register_op_attr(op_name, KEY, func)  # type: ignore[no-any-return]
 
 
 @overload
@@ -377,12 +369,12 @@ def register_optional_fake_quantization_to_integer(
     op_name: str, func: Rule | None = None
 ) -> Rule | Callable[[Rule], Rule]:
     """Say the same for an operator that is only rewritten where ``optional_qnn_ops`` names it."""
-    return _registered(REGISTERED_OPTIONAL, op_name, func)
+    return register_op_attr(op_name, OPTIONAL_KEY, func)  # type: ignore[no-any-return]
 
 
 def rule_of(name: str, optional: frozenset[str]) -> Rule | None:
     """Return the rule of an operator; ``optional`` are the names that are asked for."""
-    found = REGISTERED.get(name) or RULES.get(name)
+    found: Rule | None = op_attr(name, KEY) or RULES.get(name)
     if found is None and name in optional:
-        found = REGISTERED_OPTIONAL.get(name) or OPTIONAL_RULES.get(name)
+        found = op_attr(name, OPTIONAL_KEY) or OPTIONAL_RULES.get(name)
     return found

@@ -17,7 +17,7 @@ from relay2relax.relay_ir.transform import (
     TensorAffineType,
     register_fake_quantization_to_integer,
 )
-from relay2relax.relay_ir.transform.quantize import fake_quantized_ops
+from relay2relax.relay_ir.transform.layout import op_attrs
 from relay2relax.relay_ir.transform.quantize.affine import AffineTypes, FakeQuantizationError
 from relay2relax.tir.extent import static
 
@@ -92,7 +92,7 @@ def test_integers_are_those_of_the_floats(name: str) -> None:
 
 
 def test_a_rule_that_refuses_leaves_the_region(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fake_quantized_ops, "REGISTERED", {})
+    monkeypatch.setattr(op_attrs, "_REGISTERED", {})
 
     @register_fake_quantization_to_integer("nn.conv2d")
     def conv2d(call: Call, types: AffineTypes) -> Any:
@@ -105,7 +105,7 @@ def test_a_rule_that_refuses_leaves_the_region(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_users_register_rules(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fake_quantized_ops, "REGISTERED", {})
+    monkeypatch.setattr(op_attrs, "_REGISTERED", {})
     value = quantized(op.negative(dequantized(X, 2.0)), 2.0)
     before = module(value)
     assert FakeQuantizationToInteger()(before) is before

@@ -102,7 +102,7 @@ def @other(%x: {T}) {{ %2 = {begin("%x", "ethos-n")}; %3 = nn.relu(%2); {end("%3
         )
     )
     assert {var.name for var in made.functions} == {
-        "main", "other", "tvmgen_default_dnnl_main_0", "tvmgen_default_ethos-n_other_0",
+        "main", "other", "tvmgen_default_dnnl_main_0", "tvmgen_default_ethos_n_other_0",
     }  # fmt: skip
 
 
