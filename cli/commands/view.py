@@ -5,7 +5,7 @@ from __future__ import annotations
 import webbrowser
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from relay2relax import relay_ir, translator, viewer
@@ -111,7 +111,8 @@ def _serve(page: bytes) -> None:
         def log_message(self, format: str, *args: object) -> None:
             screen.detail(format % args)
 
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+    # Browsers open connections ahead, and say nothing on them.
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         address = f"http://127.0.0.1:{server.server_port}/"
         print(f"{address} (Ctrl-C ends it)", flush=True)
         webbrowser.open(address)

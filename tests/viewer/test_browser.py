@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import sweep
 from browser.driver import Browser
 from browser.graphs import long_graph
 from browser.programs import CHAIN, HOSTILE, hostile_module
@@ -168,6 +169,53 @@ def test_pages_open_soon_and_move_smoothly(window: Browser, resnet: Path, long: 
     window.run("relay2relax.view.camera.scale = 1")
     window.drag((700, 500), (400, 500))
     assert window.run("return relay2relax.view.camera.x") == pytest.approx(before + 300, abs=5)
+
+
+# Pans by a few points in every frame that the browser presents, for a second and a half.
+PANNED = """
+const done = arguments[0], {view} = relay2relax;
+let frames = 0, begin = 0, painted = view.frames;
+requestAnimationFrame(function step(now) {
+    begin ||= now;
+    if (now - begin > 1500) return done([frames * 1000 / (now - begin), view.frames - painted, frames]);
+    frames++;
+    view.camera.pan(4, 3);
+    view.draw();
+    requestAnimationFrame(step);
+});
+"""
+
+
+def _presented(window: Browser) -> float:
+    """Return how many frames a second the browser presents while each is painted anew."""
+    rate, painted, frames = window.awaited(PANNED)
+    assert abs(painted - frames) <= 2
+    return float(rate)
+
+
+@pytest.mark.sweep(every=3)
+@pytest.mark.parametrize("scale", [0.2, 1, 0.05])
+def test_frames_are_presented_while_it_is_panned(window: Browser, long: Path, scale: float) -> None:
+    """All 5,000 nodes unfolded, near and from afar; the machine may be busy: the best of a few."""
+    window.open(long)
+    window.run("document.getElementById('unfold').click()")
+    window.run("Object.assign(relay2relax.view.camera, {x: 0, y: 2000, scale: arguments[0]})", scale)
+    assert any(_presented(window) >= 30 for _ in range(3))
+
+
+def test_large_graphs_open_folded(window: Browser, folder: Path) -> None:
+    """At most 1 MB and 200 bytes for each of 50,000 nodes; they are found, by a sample of names."""
+    count = 2_000 if sweep.LEVEL == "sample" else 50_000
+    page = write(folder, f"nodes{count}", [viewer.graph_subject(long_graph(count), {}, "large")])
+    assert page.stat().st_size <= 1_000_000 + 200 * count
+    assert min(_opened(window, page) for _ in range(2)) < 2000
+    assert window.run("return relay2relax.view.scene.boxes.length") < count / 10
+    names = window.run("return relay2relax.view.model.names")
+    assert len(names) == count
+    for name in names[:: count // 5]:
+        window.press("Escape", "/", *f"name:{name}", "Enter")
+        assert shown(window).split()[-1] == name
+    assert any(_presented(window) >= 30 for _ in range(3))
 
 
 def _opened(window: Browser, page: Path) -> float:

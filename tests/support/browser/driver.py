@@ -22,7 +22,7 @@ LACKING = "Chromium or its driver is absent (apt-get install chromium chromium-d
 _FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
-    "--force-device-scale-factor=1",
+    "--force-device-scale-factor=1", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )  # fmt: skip
 # Keys as the protocol writes them.
 KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "Left": "\ue012", "Up": "\ue013", "Right": "\ue014", "Down": "\ue015",
@@ -37,13 +37,21 @@ class Browser:
 
     def open(self, page: Path, hash: str = "") -> None:
         """Show a file, and wait until it is ready."""
-        self._send("url", {"url": "about:blank"})
-        self._send("url", {"url": page.as_uri() + hash})
+        self.visit("about:blank")
+        self.visit(page.as_uri() + hash)
         self.wait("return document.body.dataset.ready === 'yes'")
+
+    def visit(self, address: str) -> None:
+        """Show what is at an address."""
+        self._send("url", {"url": address})
 
     def run(self, script: str, *args: Any) -> Any:
         """Return what a script returns, as the body of a function."""
         return self._send("execute/sync", {"script": script, "args": list(args)})
+
+    def awaited(self, script: str, *args: Any) -> Any:
+        """Return what a script gives to its last argument, a function, when it is done."""
+        return self._send("execute/async", {"script": script, "args": list(args)})
 
     def wait(self, script: str, seconds: float = 10.0) -> Any:
         """Return what a script returns as soon as that is true."""
@@ -95,7 +103,7 @@ class Browser:
 
 @contextmanager
 def browser(width: int = 1400, height: int = 900) -> Iterator[Browser]:
-    """Yield a window of a new Chromium, which is ended afterwards."""
+    """Yield a window of a new Chromium, which is ended afterwards; it reaches this machine only."""
     assert CHROMIUM is not None
     assert DRIVER is not None
     with tempfile.TemporaryDirectory() as profile:
