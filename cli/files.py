@@ -279,10 +279,8 @@ def output_folder(
     ``others`` are the files that are read beside the model.
     """
     stem = model_stem(model)
-    if out is not None and streams.is_output(out):
-        title = f"--out of {command} is a folder, which standard output is not"
-        help = f"{command} writes several files: name a folder for them"
-        raise Relay2RelaxError(Diagnostic(title, help=help, kind=files.OPTION))
+    if out is not None:
+        check_folder(command, out)
     out = Path(f"{stem}_{_FOLDERS[command]}") if out is None else out
     if model in streams.INPUT:
         sha256 = model_digest(model)
@@ -291,6 +289,14 @@ def output_folder(
     with reported(out):
         sha256 = model_digest(model)
     return OutputFolder(out, Origin(command, name, sha256), _given(model, *others), force)
+
+
+def check_folder(command: str, out: Path) -> None:
+    """Raise Relay2RelaxError where ``out`` is standard output, and no name of a folder."""
+    if streams.is_output(out):
+        title = f"--out of {command} is a folder, which standard output is not"
+        help = f"{command} writes several files: name a folder for them"
+        raise Relay2RelaxError(Diagnostic(title, help=help, kind=files.OPTION))
 
 
 def model_digest(model: Path) -> str:

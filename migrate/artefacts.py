@@ -15,6 +15,7 @@ from pathlib import Path
 from relay2relax.core.errors import FileError, Relay2RelaxError
 from relay2relax.core.file_kinds import is_tar
 from relay2relax.core.output import MANIFEST
+from relay2relax.core.source import visible
 from relay2relax.relay_ir.io.loader import load
 from relay2relax.relay_ir.io.params import load_params
 from relay2relax.relay_ir.ir.module import IRModule
@@ -35,9 +36,11 @@ _HEAD = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Artefact:
-    """A file that holds a model, or should: ``name`` is its path below the folder that was looked
-    through. ``params`` are its weights, and ``found_by`` says how they were found: ``name``,
-    ``folder`` or ``fit``, "" where there are none.
+    """A file that holds a model, or should.
+
+    ``name`` is its path below the folder that was looked through, as messages show it. ``params``
+    are its weights, and ``found_by`` says how they were found: ``name``, ``folder`` or ``fit``, ""
+    where there are none.
     """
 
     name: str
@@ -59,7 +62,7 @@ def find_artefacts(places: Sequence[Path]) -> tuple[Artefact, ...]:
                 found.setdefault(artefact.path, artefact)
         elif place.exists():
             params = _by_name(place)
-            found.setdefault(place, Artefact(place.name, place, params, "name" if params else ""))
+            found.setdefault(place, Artefact(visible(place.name), place, params, "name" if params else ""))
         else:
             raise FileError.unread(place, FileNotFoundError(2, "No such file or directory"))
     return tuple(_told_apart(sorted(found.values(), key=lambda one: (one.name, str(one.path)))))
@@ -86,7 +89,7 @@ def _in_folder(root: Path) -> Iterator[Artefact]:
         named = {model: params for model in models if (params := _by_name(model)) is not None}
         left = [path for path in weights if path not in named.values()]
         for model in models:
-            name = model.relative_to(root).as_posix()
+            name = visible(model.relative_to(root).as_posix())
             if model in named:
                 yield Artefact(name, model, named[model], "name")
             elif len(models) == 1 and len(left) == 1:

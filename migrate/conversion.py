@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from relay2relax.core.errors import ExitCode
+from relay2relax.core.source import visible
 from relay2relax.migrate.report.model import Entry
 from relay2relax.migrate.verdict import Verdict
 
@@ -145,15 +146,15 @@ def _converted(job: Job, document: Mapping[str, Any], problems: Sequence[str]) -
     return Entry(
         job.name,
         verdict.value,
-        tuple(why),
+        tuple(map(visible, why)),
         params=_text(job.params),
         calls=document["relay_calls"],
         as_tensorir=tuple(lacking),
         receipt=dict(document["receipt"]),
         compared=tuple(sorted({row["backend"] for row in rows})),
         off=max(off, default=None),
-        warnings=tuple(document["warnings"]),
-        files=tuple(document["files"]),
+        warnings=tuple(map(visible, document["warnings"])),
+        files=tuple(map(visible, document["files"])),
     )
 
 
@@ -163,8 +164,8 @@ def _problem(error: Mapping[str, Any]) -> str:
 
 
 def _entry(job: Job, verdict: Verdict, *why: str) -> Entry:
-    return Entry(job.name, verdict.value, why, params=_text(job.params))
+    return Entry(job.name, verdict.value, tuple(map(visible, why)), params=_text(job.params))
 
 
 def _text(path: Path | None) -> str:
-    return "" if path is None else path.name
+    return "" if path is None else visible(path.name)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from relay2relax import migrate
-from relay2relax.cli import outcome, screen
+from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.loudness import is_quiet
 from relay2relax.core.errors import Diagnostic, ExitCode, Relay2RelaxError
 from relay2relax.core.errors.table.files import OPTION
@@ -43,6 +43,7 @@ class How:
 
 def run(places: Sequence[Path], out: Path, how: How) -> None:
     """Convert all models below ``places`` into ``out``, and write the reports there."""
+    files.check_folder("migrate", out)
     before = None
     if how.baseline is not None:
         before = migrate.report_from_json(read_file(how.baseline), str(how.baseline))

@@ -119,6 +119,13 @@ def wrong_options() -> Iterator[Call]:
     yield Call("run linear.relay --profile", 2, ("--backend c",))
     yield Call("run linear.relay --library openblas", 2, ("--via graph",))
     yield Call("run linear.relay --out - --json", 2, ("standard output",))
+    for line in (
+        "migrate linear.relay",
+        "extract linear.relay --node %0",
+        "split linear.relay --at %0",
+        "reduce linear.relay",
+    ):
+        yield Call(f"{line} --out -", 2, ("standard output",))
     yield Call("run linear.relay --require-params", 3, ("data",))
     yield Call("compare linear.relay --rtol -1", 2, ("--rtol",))
     yield Call("compare linear.relay --rtol x", 2, ("--rtol",))

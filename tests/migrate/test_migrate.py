@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from relay2relax import migrate, relay_ir
+from relay2relax.core.errors import ExitCode
 from relay2relax.migrate import Entry, Options, Report, Step
 from relay2relax.migrate.conversion import Job, Running, convert_one, entry_of
 
@@ -185,6 +186,18 @@ def test_words_of_models_are_text_on_every_page() -> None:
     table = migrate.report_as_markdown(REPORT, [EVIL])
     assert "\\<img src=x onerror=alert(1)\\>" in table
     assert EVIL not in table
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8")
+def test_names_that_are_no_text_get_into_every_report(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / os.fsdecode(b"\xff\n.relay")).write_text(TYPO)
+    done = subprocess.run(command(tmp_path / "models", tmp_path / "out"), capture_output=True, check=False)
+    assert done.returncode == ExitCode.INPUT, done.stderr
+    (result,) = json.loads((tmp_path / "out" / "report.sarif").read_text())["runs"][0]["results"]
+    assert "udcff" in result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+    for name in ("report.json", "report.md", "report.html", "junit.xml"):
+        assert "\\udcff" in (tmp_path / "out" / name).read_text().replace("\\\\", "\\")
 
 
 def test_changes_are_said_in_words() -> None:
