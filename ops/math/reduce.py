@@ -335,7 +335,9 @@ def mean_numpy(attrs: ReduceAttrs | RelaxReduceAttrs, data: Numbers) -> Array:
     with np.errstate(all="ignore"):
         if is_float(of_array(data)):
             wide = data.dtype if data.dtype.itemsize > 2 else np.dtype(np.float32)
-            return np.asarray(np.mean(data, axis=axes, dtype=wide, keepdims=attrs.keepdims), data.dtype)
+            # numpy's own mean warns where there is nothing to count.
+            whole = np.sum(data, axis=axes, dtype=wide, keepdims=attrs.keepdims)
+            return np.asarray(whole / wide.type(math.prod(data.shape[axis] for axis in axes)), data.dtype)
         total = np.sum(data, axis=axes, dtype=data.dtype, keepdims=attrs.keepdims)
         count = data.dtype.type(_counted(math.prod(data.shape[axis] for axis in axes), of_array(data)))
         return np.asarray((total - np.fmod(total, count)) // count, data.dtype)

@@ -4,10 +4,10 @@
 
 One in twenty inputs is guided by coverage, where atheris is installed: libFuzzer keeps what reaches
 something new in the readers. These and the seeds are damaged further for the rest, which is many
-times faster. Behind them come files of weights, graphs, saved executables (loaded and run) and
-weights of exported libraries, a fifth as many of each. An input that does not end in a result or in
-an exception of ours, takes too long or too much memory, or kills the process, is a finding: it is
-written to ``fuzz-<hash>``, and the run fails.
+times faster. Behind them come files of weights, graphs, ONNX models, saved executables (loaded and
+run) and weights of exported libraries, a fifth as many of each. An input that does not end in a
+result or in an exception of ours, takes too long or too much memory, or kills the process, is a
+finding: it is written to ``fuzz-<hash>``, and the run fails.
 """
 
 from __future__ import annotations
@@ -133,10 +133,12 @@ def files(inputs: int, seed: int) -> int:
     """Damage files of every format; return the number of findings."""
     from file_fuzzing import campaign
     from file_fuzzing.exported import EXPORTED
+    from file_fuzzing.onnx_models import ONNX, ONNX_OPERATORS
     from file_fuzzing.programs import GRAPH, RELAY_VM, RELAY_VM_C, VM, VM_C
     from file_fuzzing.weights import NPZ, PARAMS, SAFETENSORS
 
-    found = sum(campaign.run(form, inputs // FILES, seed) for form in (NPZ, SAFETENSORS, PARAMS, GRAPH, VM, RELAY_VM))
+    forms = (NPZ, SAFETENSORS, PARAMS, GRAPH, VM, RELAY_VM, ONNX, ONNX_OPERATORS)
+    found = sum(campaign.run(form, inputs // FILES, seed) for form in forms)
     if shutil.which("cc") is None:
         print("there is no C compiler: no exported library reads weights, and no executable runs on C")
         return found

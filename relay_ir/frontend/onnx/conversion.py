@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, field, replace
 from functools import reduce
@@ -28,8 +29,12 @@ Value: TypeAlias = Union[Expr, list["Value"], None]
 Convert: TypeAlias = "Callable[[Conversion], Value | tuple[Value, ...]]"
 # Attributes of dynamic operators that are empty, where others are null.
 _EMPTY = ("newshape", "reps", "pad_width")
+# As numpy has it.
+MOST_DIMENSIONS = 64
+# So many steps of an operator become calls of their own.
+MOST_STEPS = 16_384
 # Larger values are data, not shapes.
-_SMALL = 4096
+MOST_FOLDED = 4096
 
 
 class Subgraphs(Protocol):
@@ -86,10 +91,10 @@ class Values:
         if not isinstance(found, TensorType):
             return None
         extents = [static(one) for one in found.shape]
-        size = int(np.prod([one or 0 for one in extents]))
+        size = math.prod(one or 0 for one in extents)
         if None in extents and any(one is None for one in (self._operand(arg) for arg in args)):
             return None
-        if size > _SMALL:
+        if size > MOST_FOLDED:
             return None
         given = [self._operand(arg) for arg in args]
         record = relay_op(name)
@@ -193,6 +198,19 @@ class Conversion:
             return None
         return [int(one) for one in np.asarray(found).reshape(-1)]
 
+    def wanted_ints(self, place: int) -> list[int]:
+        """Return an argument of integers as :meth:`ints` does; refuses one that is left out."""
+        found = self.ints(place)
+        if found is None:
+            self.refuse(f"its input {place} is left out")
+        return found
+
+    def steps(self, count: int) -> range:
+        """Return the numbers of steps that are written out, of which there must not be too many."""
+        if count > MOST_STEPS:
+            self.refuse(f"its {count} steps are written out, and more than {MOST_STEPS} are too many")
+        return range(count)
+
     # --- what is known of values ---
 
     def data(self, expr: Expr) -> Array | None:
@@ -238,7 +256,10 @@ class Conversion:
         """Return a call of a Relay operator, with the arguments of TVM's function of its name. What
         constants alone decide is a constant.
         """
-        function: Callable[..., Expr] = reduce(getattr, name.split("."), cast(Any, op))
+        try:
+            function: Callable[..., Expr] = reduce(getattr, name.split("."), cast(Any, op))
+        except AttributeError as error:
+            self.refuse(str(error))
         try:
             made = function(*args, span=self.span, **attrs)
             self.values.types.of(made)

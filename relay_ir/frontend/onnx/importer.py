@@ -16,7 +16,7 @@ from relay2relax.core.errors import Diagnostic, ParseError, UnsupportedError, mi
 from relay2relax.core.errors.table import frontends
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.build.build import var
-from relay2relax.relay_ir.frontend.onnx import protos
+from relay2relax.relay_ir.frontend.onnx import protos, schemas
 from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert, Value, Values
 from relay2relax.relay_ir.frontend.onnx.operators import find_operator
 from relay2relax.relay_ir.frontend.onnx.protos import Message, Node
@@ -32,6 +32,8 @@ Model: TypeAlias = Union[str, "os.PathLike[str]", bytes, object]
 Shape: TypeAlias = Union[Sequence[Extent], Sequence[Sequence[Extent]]]
 # Functions that call each other are no deeper than this.
 _DEEPEST = 64
+# What computing with axes, extents and lists of other lengths than an operator asks for ends in.
+_UNFIT = (ArithmeticError, IndexError, MemoryError, TypeError, ValueError)
 
 
 def from_onnx(
@@ -60,8 +62,8 @@ def from_onnx(
     """
     message, folder = _read(model)
     importer = Importer(
-        {one.domain if one.domain != "ai.onnx" else "": one.version for one in message.opset_import},
-        {(one.domain, one.name): one for one in message.functions},
+        protos.opsets_of(message),
+        {(protos.domain_of(one), protos.text(one.name)): one for one in message.functions},
         folder,
         freeze_params,
         dict(custom_convert_map or {}),
@@ -129,7 +131,7 @@ class Importer:
         """Return the outputs of the model's graph."""
         self.initialisers(graph, self.freeze)
         for info in graph.input:
-            if info.name not in self.scope:
+            if protos.text(info.name) not in self.scope:
                 self._input(info, shapes, {} if isinstance(dtypes, str) else dtypes)
         unknown = shapes.keys() - {one.name for one in graph.input}
         if unknown:
@@ -173,7 +175,7 @@ class Importer:
     def initialisers(self, graph: Message, frozen: bool) -> None:
         """Give the names of a graph's initialisers their values."""
         for tensor in graph.initializer:
-            self._weight(tensor.name, protos.array_of(tensor, self.folder), frozen)
+            self._weight(protos.text(tensor.name), protos.array_of(tensor, self.folder), frozen)
         for sparse in graph.sparse_initializer:
             self._weight(*protos.dense_of(sparse, self.folder), frozen)
 
@@ -187,7 +189,7 @@ class Importer:
 
     def subgraph(self, graph: Message, given: Sequence[Value], inside: str) -> list[Value]:
         """Return the outputs of a graph that a node holds, with ``given`` for its inputs."""
-        names = [one.name for one in graph.input]
+        names = [protos.text(one.name) for one in graph.input]
         outer, self.scope = self.scope, ChainMap(dict(zip(names, given, strict=False)), self.scope)
         try:
             self.initialisers(graph, True)
@@ -227,16 +229,20 @@ class Importer:
     def node(self, node: Node, args: tuple[Value, ...]) -> tuple[Value, ...]:
         """Return the outputs of one node."""
         at = self._conversion(node, args)
-        convert = self.custom.get(node.spelled) or find_operator(node.domain, node.operator, at.opset)
-        if convert is not None:
-            made = convert(at)
-            values = made if isinstance(made, tuple) else (made,)
+        if node.spelled in self.custom:
             assert at.span is not None
             span = at.span
-            return tuple(
-                with_spans(one, span) if isinstance(one, RelayExpr) and node.spelled in self.custom else one
-                for one in values
-            )
+            values = _values(self.custom[node.spelled](at))
+            return tuple(with_spans(one, span) if isinstance(one, RelayExpr) else one for one in values)
+        schemas.check_node(node, at.opset)
+        convert = find_operator(node.domain, node.operator, at.opset)
+        if convert is not None:
+            try:
+                with np.errstate(all="ignore"):
+                    return _values(convert(at))
+            except _UNFIT as error:
+                # The standard does not say what operators do outside of what they ask for.
+                at.refuse(f"its inputs and attributes do not fit together: {error}")
         function = self.functions.get((node.domain, node.operator)) or self._of_schema(at)
         if function is None:
             at.refuse("no conversion is known")
@@ -246,15 +252,14 @@ class Importer:
         """Return what the body of a function makes of a node's arguments."""
         if self.depth >= _DEEPEST:
             at.refuse("its functions call each other without an end")
-        given = protos.defaults_of(at.node, at.opset)
+        given = schemas.defaults_of(at.node, at.opset)
         given |= {one.name: one for one in function.attribute_proto}
         given |= {one.name: one for one in at.node.message.attribute}
         body = protos.with_attributes(function, given)
         outer, opsets = self.scope, self.opsets
         self.scope = dict(zip(function.input, at.args, strict=False))
         self.scope |= {name: None for name in function.input if name not in self.scope}
-        imported = {one.domain if one.domain != "ai.onnx" else "": one.version for one in function.opset_import}
-        self.opsets = {**opsets, **imported}
+        self.opsets = {**opsets, **protos.opsets_of(function)}
         self.depth += 1
         try:
             self.nodes(protos.nodes_of(body, f"{at.node.place}/"))
@@ -265,7 +270,7 @@ class Importer:
 
     def _of_schema(self, at: Conversion) -> Message | None:
         """Return the function by which the standard defines an operator, None where it has none."""
-        types: list[protos.Kind] = []
+        types: list[schemas.Kind] = []
         for one in at.args:
             if isinstance(one, list):
                 if not one or not isinstance(one[0], RelayExpr):
@@ -273,7 +278,7 @@ class Importer:
                 types.append([self.values.tensor(one[0])])
             else:
                 types.append(self.values.tensor(one) if isinstance(one, RelayExpr) else None)
-        return protos.function_of_schema(at.node, at.opset, types)
+        return schemas.function_of_schema(at.node, at.opset, types)
 
     # --- what is missing ---
 
@@ -290,8 +295,8 @@ class Importer:
                 if key in self.functions:
                     if key not in seen:
                         seen.add(key)
-                        imported = {one.domain: one.version for one in self.functions[key].opset_import}
-                        stack.append((self.functions[key], {**opsets, **imported}))
+                        function = self.functions[key]
+                        stack.append((function, {**opsets, **protos.opsets_of(function)}))
                 elif not self._is_known(node, opsets.get(node.domain, 1)):
                     missing.setdefault(node.spelled, []).append(node.place)
         if missing:
@@ -301,7 +306,11 @@ class Importer:
     def _is_known(self, node: Node, opset: int) -> bool:
         if node.spelled in self.custom or find_operator(node.domain, node.operator, opset) is not None:
             return True
-        return protos.has_function(node, opset)
+        return schemas.has_function(node, opset)
+
+
+def _values(made: Value | tuple[Value, ...]) -> tuple[Value, ...]:
+    return made if isinstance(made, tuple) else (made,)
 
 
 def _listed(places: Sequence[str]) -> str:

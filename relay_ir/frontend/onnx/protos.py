@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypeAlias, Union
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
-from relay2relax.core.errors import UnsupportedError, mistake
+from relay2relax.core.errors import ParseError, UnsupportedError, mistake
 from relay2relax.core.errors.table import frontends, running
-from relay2relax.ops.registry.types import TensorType
-from relay2relax.tir.extent import ANY, Extent, static
+from relay2relax.tir.extent import ANY, Extent
 
 # What protobuf makes of ONNX's messages has no types.
 Message: TypeAlias = Any
-# The type of an argument: a tensor's, in a list that of a sequence's elements, None for none.
-Kind: TypeAlias = Union[TensorType, "list[TensorType]", None]
 
 
 def library() -> Any:
@@ -55,12 +52,33 @@ class Node:
 
 def nodes_of(graph: Message, inside: str = "") -> Iterator[Node]:
     """Yield the nodes of a graph or function in order."""
-    helper = library().helper
     for number, node in enumerate(graph.node):
-        attrs = {one.name: _plain(helper.get_attribute_value(one)) for one in node.attribute if not one.ref_attr_name}
-        domain = "" if node.domain == "ai.onnx" else node.domain
-        place = node.name or f"{inside}{node.op_type}_{number}"
-        yield Node(node.op_type, domain, node.name, tuple(node.input), tuple(node.output), attrs, place, node)
+        attrs = {text(one.name): _value(one) for one in node.attribute if not one.ref_attr_name}
+        operator, domain, name = text(node.op_type), domain_of(node), text(node.name)
+        inputs, outputs = tuple(map(text, node.input)), tuple(map(text, node.output))
+        yield Node(operator, domain, name, inputs, outputs, attrs, name or f"{inside}{operator}_{number}", node)
+
+
+def text(name: str | bytes) -> str:
+    """Return a name of a message; raises ParseError for one that is no UTF-8."""
+    # What protobuf cannot decode it leaves as bytes.
+    if isinstance(name, bytes):
+        raise ParseError(mistake(frontends.ONNX_MODEL, problem=f"the name {name[:60]!r} is no UTF-8"))
+    return name
+
+
+def domain_of(message: Message) -> str:
+    """Return the domain that a node, a function or an imported opset is of; "" for ONNX's own."""
+    domain = text(message.domain)
+    return "" if domain == "ai.onnx" else domain
+
+
+def _value(attribute: Message) -> Any:
+    try:
+        return _plain(library().helper.get_attribute_value(attribute))
+    except ValueError as error:
+        problem = f"the attribute {attribute.name!r} has a type that ONNX does not have, {attribute.type}"
+        raise ParseError(mistake(frontends.ONNX_MODEL, problem=problem)) from error
 
 
 def _plain(value: Any) -> Any:
@@ -71,9 +89,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def opset_of(message: Message, domain: str = "") -> int:
-    """Return which opset a model or function imports of a domain; 1 where it says none."""
-    return next((one.version for one in message.opset_import if one.domain in (domain, domain or "ai.onnx")), 1)
+def opsets_of(message: Message) -> dict[str, int]:
+    """Return which opset a model or function imports of each domain; raises ParseError for numbers
+    that no opset has.
+    """
+    found = {domain_of(one): one.version for one in message.opset_import}
+    for domain, version in found.items():
+        if not 1 <= version < 1 << 31:
+            problem = f"there is no opset {version} of the domain {domain or 'ai.onnx'!r}"
+            raise ParseError(mistake(frontends.ONNX_MODEL, problem=problem))
+    return found
 
 
 def array_of(tensor: Message, folder: Path | None) -> Array:
@@ -122,7 +147,7 @@ def dense_of(sparse: Message, folder: Path | None) -> tuple[str, Array]:
     found = np.zeros(tuple(sparse.dims), values.dtype)
     places = np.unravel_index(indices, found.shape) if indices.ndim == 1 else tuple(indices.T)
     found[places] = values
-    return sparse.values.name, found
+    return text(sparse.values.name), found
 
 
 def dtype_of(number: int) -> str:
@@ -139,10 +164,14 @@ def dtype_of(number: int) -> str:
 
 
 def extents_of(type_: Message) -> tuple[list[Extent], list[str]]:
-    """Return the extents of a tensor type, and their names ("" for none)."""
+    """Return the extents of a tensor type, and their names ("" for none).
+
+    Old exporters write -1 for what is open.
+    """
     dims = type_.tensor_type.shape.dim
-    extents: Sequence[Extent] = [dim.dim_value if dim.HasField("dim_value") else ANY for dim in dims]
-    return list(extents), [dim.dim_param for dim in dims]
+    known = [dim.HasField("dim_value") and dim.dim_value >= 0 for dim in dims]
+    extents: list[Extent] = [dim.dim_value if told else ANY for dim, told in zip(dims, known, strict=True)]
+    return extents, [text(dim.dim_param) for dim in dims]
 
 
 def graphs_of(node: Node) -> list[Message]:
@@ -177,59 +206,6 @@ def with_attributes(function: Message, given: Mapping[str, Message]) -> Message:
         node.attribute.extend(copies)
         stack += [inner for one in node.attribute if one.HasField("g") for inner in one.g.node]
     return made
-
-
-def defaults_of(node: Node, opset: int) -> dict[str, Message]:
-    """Return the attributes that the standard gives a node which does not have them."""
-    schema = _schema(node, opset)
-    given = {} if schema is None else schema.attributes
-    return {name: one.default_value for name, one in given.items() if one.default_value.type}
-
-
-def _schema(node: Node, opset: int) -> Any:
-    onnx = library()
-    try:
-        newest = onnx.defs.onnx_opset_version() if not node.domain else opset
-        return onnx.defs.get_schema(node.operator, min(opset, newest), node.domain)
-    except onnx.defs.SchemaError:
-        return None
-
-
-def has_function(node: Node, opset: int) -> bool:
-    """Whether the standard defines an operator by others."""
-    schema = _schema(node, opset)
-    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
-
-
-def function_of_schema(node: Node, opset: int, types: Sequence[Kind]) -> Message | None:
-    """Return the function by which the standard defines an operator, None where it has none."""
-    onnx, schema = library(), _schema(node, opset)
-    if schema is None:
-        return None
-    if schema.has_function:
-        versions = [one for one in schema.function_opset_versions if one <= max(opset, 1)]
-        text = schema.get_function_with_opset_version(versions[-1]) if versions else None
-        return onnx.FunctionProto.FromString(text) if text else schema.function_body
-    if not schema.has_context_dependent_function:
-        return None
-    versions = [one for one in schema.context_dependent_function_opset_versions if one <= max(opset, 1)]
-    if not versions:
-        return None
-    given = [_message_of(one).SerializeToString() for one in types]
-    text = schema.get_context_dependent_function_with_opset_version(
-        versions[-1], node.message.SerializeToString(), given
-    )
-    return onnx.FunctionProto.FromString(text) if text else None
-
-
-def _message_of(kind: Kind) -> Message:
-    """Return ONNX's type of an argument; an empty one where it is left out."""
-    onnx = library()
-    if kind is None:
-        return onnx.TypeProto()
-    if isinstance(kind, list):
-        return onnx.helper.make_sequence_type_proto(_message_of(kind[0]))
-    return onnx.helper.make_tensor_type_proto(element_type(kind.dtype), [static(one) for one in kind.shape])
 
 
 def element_type(dtype: str) -> int:

@@ -53,7 +53,10 @@ def _modulo(at: Conversion) -> Expr:
 
 
 def _shift(at: Conversion) -> Expr:
-    return at.call(f"{at.wanted('direction').lower()}_shift", at.arg(0), at.arg(1))
+    name = {"LEFT": "left_shift", "RIGHT": "right_shift"}.get(at.wanted("direction"))
+    if name is None:
+        at.refuse("its direction is neither LEFT nor RIGHT")
+    return at.call(name, at.arg(0), at.arg(1))
 
 
 def _round(at: Conversion) -> Expr:

@@ -156,7 +156,7 @@ def _scan(at: Conversion) -> tuple[Value, ...]:
         at.refuse("its inputs have several lengths")
     (length,) = lengths
     scans: list[list[Expr]] = []
-    for turn in range(length):
+    for turn in at.steps(length):
         parts = []
         for one, axis, back in zip(inputs, axes, turned, strict=True):
             place = length - 1 - turn if back else turn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from relay2relax.core.dtype import of_array
-from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert
+from relay2relax.relay_ir.frontend.onnx.conversion import MOST_FOLDED, Conversion, Convert
 from relay2relax.relay_ir.frontend.onnx.protos import array_of, dtype_of
 from relay2relax.relay_ir.ir.expr import Expr
 
@@ -34,8 +34,9 @@ def _range(at: Conversion) -> Expr:
     ends = [at.scalar(one) for one in at.tensors()]
     known = [at.data(one) for one in ends]
     dtype = at.dtype(ends[0])
-    if all(one is not None for one in known):
-        return at.const(np.arange(*(one.item() for one in known if one is not None)), dtype)
+    begin, end, step = (None if one is None else one.item() for one in known)
+    if begin is not None and end is not None and step and (end - begin) / step <= MOST_FOLDED:
+        return at.const(np.arange(begin, end, step), dtype)
     return at.call("arange", *ends, dtype=dtype)
 
 

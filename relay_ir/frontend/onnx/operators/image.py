@@ -27,8 +27,9 @@ def _resize(at: Conversion) -> Expr:
     if scales is not None:
         for axis, scale in zip(axes, scales, strict=True):
             factors[axis], wanted[axis] = float(scale), int(np.floor(shape[axis] * float(scale)))
+    elif sizes is None:
+        at.refuse("neither its sizes nor its scales are known")
     else:
-        assert sizes is not None
         for axis, size, factor in _sized(at, shape, axes, [int(one) for one in sizes]):
             factors[axis], wanted[axis] = factor, size
     how = at.attr("coordinate_transformation_mode", "half_pixel" if at.opset >= 11 else "asymmetric")

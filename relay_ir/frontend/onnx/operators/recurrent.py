@@ -152,7 +152,7 @@ def _recurrent(step: _Step, defaults: Sequence[str]) -> Convert:
         acts = _activations(at, defaults, directions)
         size, each = at.shape(at.arg(2))[-1], len(acts) // directions
         outs, hiddens, memories = [], [], []
-        steps = [at.squeeze(at.slice(x, 0, t, t + 1), [0]) for t in range(length)]
+        steps = [at.squeeze(at.slice(x, 0, t, t + 1), [0]) for t in at.steps(length)]
         for place in range(directions):
             cell = _cell(at, place, acts[place * each : (place + 1) * each], (batch, size), lstm, batch_first)
             backward = direction == "reverse" or place == 1

@@ -17,8 +17,7 @@ def _empty(at: Conversion) -> Value:
 
 
 def _position(at: Conversion, place: int, length: int) -> int:
-    found = at.ints(place)
-    assert found is not None
+    found = at.wanted_ints(place)
     position = found[0] + length if found[0] < 0 else found[0]
     if not 0 <= position <= length:
         at.refuse(f"a sequence of {length} has no place {found[0]}")
@@ -60,12 +59,12 @@ def _split(at: Conversion) -> Value:
     keep = bool(at.attr("keepdims", 1)) or at.has(1)
     if sizes is None and at.has(1):
         at.refuse("its lengths are computed")
-    if sizes is None:
-        ends = list(range(1, extent + 1))
-    elif sizes.ndim == 0:
-        ends = [min(one, extent) for one in range(int(sizes), extent + int(sizes), int(sizes))]
-    else:
+    if sizes is not None and sizes.ndim:
         ends = [int(one) for one in np.cumsum(sizes)]
+    else:
+        step = 1 if sizes is None else int(sizes)
+        places = range(step, extent + step, step)
+        ends = [min(places[number], extent) for number in at.steps(len(places))]
     parts: list[Value] = []
     for begin, end in zip([0, *ends], ends, strict=False):
         part: Expr = at.slice(x, axis, begin, end)

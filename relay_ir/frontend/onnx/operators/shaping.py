@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert
+from relay2relax.relay_ir.frontend.onnx.conversion import MOST_DIMENSIONS, Conversion, Convert
 from relay2relax.relay_ir.frontend.onnx.protos import dtype_of
 from relay2relax.relay_ir.ir.expr import Expr
 from relay2relax.tir.extent import static
@@ -144,6 +144,8 @@ def _expand(at: Conversion) -> Expr:
     count = at.shape(at.arg(1))[0]
     shapes = [at.shape_of(x), at.cast(at.arg(1), "int64")]
     rank = max(count, at.rank(x))
+    if rank > MOST_DIMENSIONS:
+        at.refuse(f"its shape has {rank} extents, and no tensor more than {MOST_DIMENSIONS}")
     for place, had in enumerate((at.rank(x), count)):
         if had < rank:
             ones = at.const([1] * (rank - had), "int64")
@@ -257,9 +259,7 @@ def _bit_cast(at: Conversion) -> Expr:
 
 def _col2im(at: Conversion) -> Expr:
     """Blocks of an image, a column each, are put back and summed up where they overlap."""
-    x, image, block = at.arg(0), at.ints(1), at.ints(2)
-    assert image is not None
-    assert block is not None
+    x, image, block = at.arg(0), at.wanted_ints(1), at.wanted_ints(2)
     rank = len(image)
     strides, dilations = at.attr("strides", [1] * rank), at.attr("dilations", [1] * rank)
     pads = at.attr("pads", [0] * 2 * rank)

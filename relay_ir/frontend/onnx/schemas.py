@@ -1,0 +1,95 @@
+"""What the standard says of operators: inputs, attributes, and the functions that define them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias, Union
+
+from relay2relax.core.errors import ParseError, mistake
+from relay2relax.core.errors.table import frontends
+from relay2relax.ops.registry.types import TensorType
+from relay2relax.relay_ir.frontend.onnx.protos import Message, Node, element_type, library
+from relay2relax.tir.extent import static
+
+# The type of an argument: a tensor's, in a list that of a sequence's elements, None for none.
+Kind: TypeAlias = Union[TensorType, "list[TensorType]", None]
+
+# No opset is newer.
+_NEWEST = (1 << 31) - 1
+
+
+def check_node(node: Node, opset: int) -> None:
+    """Raise ParseError for a node with other inputs or kinds of attributes than its operator has.
+
+    Of operators that the standard does not have nothing is known.
+    """
+    schema = schema_of(node, opset) or schema_of(node, _NEWEST)
+    if schema is None:
+        return
+    count = len(node.inputs)
+    if not schema.min_input <= count <= schema.max_input:
+        most = "more" if schema.max_input > count else schema.max_input
+        raise _wrong(node, f"has {count} inputs, expected {schema.min_input} to {most}")
+    names = library().AttributeProto.AttributeType
+    for one in node.message.attribute:
+        known = schema.attributes.get(one.name)
+        if known is not None and one.type != known.type.value:
+            expected = names.Name(known.type.value)
+            raise _wrong(node, f"has an attribute {one.name!r} of kind {names.Name(one.type)}, expected {expected}")
+
+
+def _wrong(node: Node, problem: str) -> ParseError:
+    return ParseError(mistake(frontends.ONNX_MODEL, problem=f"the node {node.place!r} ({node.spelled}) {problem}"))
+
+
+def defaults_of(node: Node, opset: int) -> dict[str, Message]:
+    """Return the attributes that the standard gives a node which does not have them."""
+    schema = schema_of(node, opset)
+    given = {} if schema is None else schema.attributes
+    return {name: one.default_value for name, one in given.items() if one.default_value.type}
+
+
+def schema_of(node: Node, opset: int) -> Any:
+    onnx = library()
+    try:
+        newest = onnx.defs.onnx_opset_version() if not node.domain else opset
+        return onnx.defs.get_schema(node.operator, min(opset, newest), node.domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def has_function(node: Node, opset: int) -> bool:
+    """Whether the standard defines an operator by others."""
+    schema = schema_of(node, opset)
+    return schema is not None and (schema.has_function or schema.has_context_dependent_function)
+
+
+def function_of_schema(node: Node, opset: int, types: Sequence[Kind]) -> Message | None:
+    """Return the function by which the standard defines an operator, None where it has none."""
+    onnx, schema = library(), schema_of(node, opset)
+    if schema is None:
+        return None
+    if schema.has_function:
+        versions = [one for one in schema.function_opset_versions if one <= max(opset, 1)]
+        text = schema.get_function_with_opset_version(versions[-1]) if versions else None
+        return onnx.FunctionProto.FromString(text) if text else schema.function_body
+    if not schema.has_context_dependent_function:
+        return None
+    versions = [one for one in schema.context_dependent_function_opset_versions if one <= max(opset, 1)]
+    if not versions:
+        return None
+    given = [_message_of(one).SerializeToString() for one in types]
+    text = schema.get_context_dependent_function_with_opset_version(
+        versions[-1], node.message.SerializeToString(), given
+    )
+    return onnx.FunctionProto.FromString(text) if text else None
+
+
+def _message_of(kind: Kind) -> Message:
+    """Return ONNX's type of an argument; an empty one where it is left out."""
+    onnx = library()
+    if kind is None:
+        return onnx.TypeProto()
+    if isinstance(kind, list):
+        return onnx.helper.make_sequence_type_proto(_message_of(kind[0]))
+    return onnx.helper.make_tensor_type_proto(element_type(kind.dtype), [static(one) for one in kind.shape])
