@@ -200,10 +200,8 @@ class Conversion:
 
     def wanted_ints(self, place: int) -> list[int]:
         """Return an argument of integers as :meth:`ints` does; refuses one that is left out."""
-        found = self.ints(place)
-        if found is None:
-            self.refuse(f"its input {place} is left out")
-        return found
+        self.arg(place)
+        return self.ints(place) or []
 
     def steps(self, count: int) -> range:
         """Return the numbers of steps that are written out, of which there must not be too many."""
