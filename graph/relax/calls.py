@@ -39,7 +39,7 @@ def called(export: Translation, frame: Frame, node: MSCJoint) -> Steps:
             raise GraphError(
                 f"node {node.name!r} gives {len(args)} values to {callee.name}, which takes {len(graph.params)}"
             )
-        case Closure() if (mark := export.mark(callee, args)) is not None:
+        case Closure() if (mark := export.mark(callee, args)) is not None and not (frame.codegen and mark.compiler):
             yield from call_partition(export, frame, node, callee, mark, args)
         case Closure(recursive=True) if not any(map(is_known, args)) and is_first_order(callee.graph):
             frame.values[node.name] = call_lifted(export, frame, node, lifted(export, callee, node), args)

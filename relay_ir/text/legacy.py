@@ -4,7 +4,7 @@ What they do otherwise than the dialect of today: a program may be one expressio
 type; calls and projections follow each other freely; there is a minus before an operand; ``;;``
 separates statements; and the metadata begin with ``METADATA:``. In the first two versions the end
 of a line ends a statement, too, extents may be followed by a comma, type variables are written
-``<%t>``, arms of a match ``pattern -> value``, and floats need no suffix.
+``<%t>``, arms of a match ``pattern -> value``, floats need no suffix, and ``#`` begins a remark.
 
 The forms are those of TVM's grammar and printer between January 2019 and August 2020.
 """
@@ -29,6 +29,20 @@ _HEADER = re.compile(rf"{BLANK}v0\.0\.([1-4])\b")
 _LITERAL = re.compile(r"\d+(?:\.\d+)?(?:[eE][+-]?\d+)?f?")
 _INTEGER = re.compile(r"\d+")
 _OPERAND_ENDS = frozenset({")", "local", "graph", "global", "number", "^"})
+
+
+# A remark of the first two versions, or a string that may hold such a mark.
+_REMARK = re.compile(r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"|#(?!\[)[^\n]*')
+
+
+def without_remarks(text: str) -> str:
+    """Return ``text`` with the remarks blanked out that the first two versions begin with ``#``,
+    as TVM 0.5 printed types; any other text as it is.
+    """
+    header = _HEADER.match(text)
+    if header is None or int(header[1]) > 2:
+        return text
+    return _REMARK.sub(lambda found: found[0] if found[0][0] == '"' else " " * len(found[0]), text)
 
 
 def older_reader(source: SourceText) -> ExpressionReader | None:

@@ -24,7 +24,7 @@ from relay2relax.relay_ir.ir.module import IRModule, TypeData
 from relay2relax.relay_ir.ir.types import GlobalTypeVar
 from relay2relax.relay_ir.text.dump import without_surroundings
 from relay2relax.relay_ir.text.expr import ExpressionReader
-from relay2relax.relay_ir.text.legacy import older_reader
+from relay2relax.relay_ir.text.legacy import older_reader, without_remarks
 from relay2relax.relay_ir.text.lexer import Lexer
 from relay2relax.relay_ir.text.omitted import with_parameters
 from relay2relax.relay_ir.text.recovery import remains
@@ -100,7 +100,7 @@ class _ModuleReader:
         recover: bool = False,
     ) -> None:
         self.bare = without_surroundings(text, recover)
-        self.source = SourceText(self.bare.text, name)
+        self.source = SourceText(without_remarks(self.bare.text), name)
         older = older_reader(self.source)
         self.older = older is not None
         self.reader = older or ExpressionReader(Lexer(self.source))

@@ -134,6 +134,42 @@ def test_partitions_run_as_ordinary_functions(via: translator.Via, backend: str)
     np.testing.assert_array_equal(result, np.maximum(x, 0) + 2)
 
 
+INNER = '(%a: Tensor[(2), float32], Inline=1, Compiler="dnnl", global_symbol="{}", Primitive=1)'
+NESTED = {
+    "one calls another": """def @main(%x: Tensor[(2), float32]) { @outer(%x) }
+def @inner(inner) -> Tensor[(2), float32] { exp(%a) }
+def @outer(outer) -> Tensor[(2), float32] { %0 = @inner(%a); nn.relu(%0) }
+""",
+    "one calls itself": """def @main(%x: Tensor[(2), float32]) { @outer(%x) }
+def @outer(outer) -> Tensor[(2), float32] {
+  %0 = max(%a);
+  %1 = less(%0, 10f);
+  if (%1) { %2 = add(%a, 1f); @outer(%2) } else { %a }
+}
+""",
+}
+
+
+def nested(name: str) -> relay_ir.IRModule:
+    text = NESTED[name]
+    for one in ("inner", "outer"):
+        text = text.replace(f"({one})", INNER.format(one))
+    return relay_ir.infer_type(relay_ir.parse(f'#[version = "0.0.5"]\n{text}'))
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_what_a_region_calls_is_part_of_it(name: str) -> None:
+    """RunCodegen would hand a function in it to the compiler a second time, without its name."""
+    mod = nested(name)
+    traced = translator.translate_with_map(mod)
+    assert translator.partitions(traced.module) == (translator.Partition("outer", "dnnl", ()),)
+    assert traced.module.script().count('"Codegen"') == 1
+    assert translator.compare(mod, backends=("numpy",)).agrees
+    said = [item.fate for item in traced.map.receipt if item.name == "Compiler"]
+    assert said.count(translator.Fate.MOVED) == 1
+    assert len(said) == len(mod.functions) - 1
+
+
 def test_a_pattern_outside_of_a_partition_is_a_private_function() -> None:
     text = TEXT.replace('Inline=1, Compiler="dnnl", global_symbol="dnnl_0", Primitive=1', "Inline=1")
     relax = translator.via_graph(relay_ir.parse(text))

@@ -141,3 +141,20 @@ def test_devices_that_are_described_in_place_are_read(name: str) -> None:
 def test_a_planned_module_reads_its_own_dump() -> None:
     mod = relay_ir.parse("def @main(%x {virtual_device=VirtualDevice(device_type=1)}: int8) { %x }")
     assert relay_ir.structural_equal(relay_ir.parse(mod.astext(show_meta_data=False)), mod)
+
+
+def test_remarks_of_the_first_versions_are_left_out() -> None:
+    text = """v0.0.1
+fn (%x: Tensor[(2,), float32])
+    -> Tensor[(2,), float32] {
+  %0 = log(%x) # ty=Tensor[(2,), float32]
+  %1 = add(%0, %x) # ty=Tensor[(2,), float32]
+  %1
+}
+# meta data omitted. you can use show_meta_data=True to include meta-data
+"""
+    found = relay_ir.parse(text)
+    plain = "def @main(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { %0 = log(%x); add(%0, %x) }"
+    assert relay_ir.structural_equal(found, relay_ir.parse(plain))
+    with pytest.raises(ParseError):
+        relay_ir.parse(text.replace("v0.0.1", "v0.0.4"))
