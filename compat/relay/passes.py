@@ -213,10 +213,20 @@ def InferTypeLocal(expr: Expr) -> object:
 def gradient(expr: object, mod: IRModule | None = None, mode: str = "higher_order") -> Expr:
     """Return the function that also gives the gradients of a function's parameters.
 
-    Raises UnsupportedError for ``higher_order`` gradients of what ``first_order`` cannot do.
+    ``mod`` gets the functions that gradients of ``higher_order`` call.
     """
-    function = cast(Expr, mod[expr] if mod is not None and isinstance(expr, GlobalVar) else expr)
-    return _of_expression(transform.FirstOrderGradient(), function, mod)
+    function = cast(Function, mod[expr] if mod is not None and isinstance(expr, GlobalVar) else expr)
+    if mode == "first_order":
+        return _of_expression(transform.FirstOrderGradient(), function, mod)
+    own = GlobalVar("gradient")
+    known = {} if mod is None else dict(mod.functions)
+    beside = IRModule(known) if mod is None else replace(mod, functions={**known, own: function}, types={})
+    made = transform.HigherOrderGradient((own.name,))(beside if mod is not None else IRModule({own: function}))
+    if mod is not None:
+        for var, one in made.functions.items():
+            if var not in known and var.name != own.name:
+                mod[var] = one
+    return made[own.name]
 
 
 def recast(expr: Expr, dtype: str, out_dtype: str, ops: Sequence[str] | None = None,

@@ -138,6 +138,7 @@ TODAY: Mapping[str, Today] = {
     ),
     "PlanDevices": _before("", "devices stay as they are; Relax: RealizeVDevice", "RealizeVDevice()"),
     "AnnotateUsedMemory": _before("ToANormalForm, AnnotateUsedMemory", "a report: relay2relax inspect --summary"),
+    "HigherOrderGradient": _before("", "makes functions as data and cells; PartialEvaluate takes them away"),
     "LazyGradientInit": _before("", "behind FirstOrderGradient, which makes gradients of all kinds"),
     "PartialEvaluate": _before("PartialEvaluate", "Relax has no such pass"),
     "ToCPS": _before("", "Relax has no functions as data, so what it makes is not converted"),

@@ -99,6 +99,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "sparse.conv2d_to_sparse": ["Conv2dToSparse", "Conv2dToSparse2"],
         "sparse.dense_to_sparse": ["DenseToSparse"],
         "training.first_order_gradient": ["FirstOrderGradient"],
+        "training.higher_order_gradient": ["HigherOrderGradient"],
         "training.lazy_gradient_init": ["LazyGradientInit"],
         "used_memory": ["AnnotateUsedMemory"],
     },
@@ -180,6 +181,7 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.sparse.conv2d_to_sparse import Conv2dToSparse, Conv2dToSparse2
     from relay2relax.relay_ir.transform.sparse.dense_to_sparse import DenseToSparse
     from relay2relax.relay_ir.transform.training.first_order_gradient import FirstOrderGradient
+    from relay2relax.relay_ir.transform.training.higher_order_gradient import HigherOrderGradient
     from relay2relax.relay_ir.transform.training.lazy_gradient_init import LazyGradientInit
     from relay2relax.relay_ir.transform.used_memory import AnnotateUsedMemory
 
@@ -219,6 +221,7 @@ __all__ = [
     "ForwardFoldScaleAxis",
     "FunctionPass",
     "FuseOps",
+    "HigherOrderGradient",
     "InferType",
     "Inline",
     "InlineCompilerFunctionsBoundTo",
