@@ -22,6 +22,17 @@ from relay2relax.relay_ir.transform import infrastructure
 from relay2relax.relay_ir.transform.layout.op_attrs import op_attr
 from relay2relax.relay_ir.transform.partition.merge_composite import Row
 
+# What TVM runs before a pass of a ``Sequential``; types are inferred where a pass asks for them.
+_REQUIRED = {
+    "AnnotateUsedMemory": ("ToANormalForm",),
+    "Conv2dToSparse": ("DeadCodeElimination",),
+    "Conv2dToSparse2": ("DeadCodeElimination",),
+    "ConvertLayout": ("CanonicalizeOps",),
+    "DenseToSparse": ("DeadCodeElimination",),
+    "DivToMul": ("FoldConstant",),
+    "FakeQuantizationToInteger": ("DivToMul",),
+    "SimplifyFCTranspose": ("DeadCodeElimination",),
+}
 Decorator = Callable[[Callable[..., object]], object]
 _call = core.Pass.__call__
 _context_init = core.PassContext.__init__
@@ -74,6 +85,15 @@ class LeveledSequential(core.Sequential[IRModule]):
     def info(self) -> core.PassInfo:
         """The name and level given."""
         return core.PassInfo(self.name, self.level)
+
+    def transform(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` after every enabled pass, and those that it requires before it."""
+        for one in self.passes:
+            if core.PassContext.current().enabled(one.info):
+                for name in _REQUIRED.get(one.info.name, ()):
+                    mod = getattr(transform, name)()(mod)
+                mod = one(mod)
+        return mod
 
 
 def _sequential(passes: Sequence[core.Pass[IRModule]] = (), opt_level: int = 0, name: str = "sequential",

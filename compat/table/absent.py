@@ -5,7 +5,6 @@ from __future__ import annotations
 from relay2relax.compat.table.entry import Module
 
 _WHY = {
-    "see relay_ir.transform for quantised programs": "tvm.relay.quantize._annotate",
     "programs are not tuned here": "tvm.autotvm tvm.auto_scheduler tvm.meta_schedule tvm.contrib.tar tvm.autotvm.tuner",
     "other machines are not reached": "tvm.rpc",
     "nothing of TVM's lowering is here": (

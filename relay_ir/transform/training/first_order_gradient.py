@@ -16,7 +16,7 @@ from relay2relax.relay_ir.ir.rewrite import nodes
 from relay2relax.relay_ir.ir.types import TensorType, TupleType, Type
 from relay2relax.relay_ir.transform.infrastructure import declared, map_functions
 from relay2relax.relay_ir.transform.inline import InlineLocalFunctions
-from relay2relax.relay_ir.transform.training.gradients import GRADIENTS
+from relay2relax.relay_ir.transform.training.gradients import GRADIENTS, no_tensors, unknown_gradient
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class _Reverse:
             case Call(Op(name), args) if name in GRADIENTS:
                 self._call(node, name, [self.values[one] for one in args])
             case Call(Op(name)):
-                raise UnsupportedError(f"the gradient of the operator {name} is not known")
+                raise unknown_gradient(name)
             case _:
                 raise UnsupportedError(f"gradients through a {type(node).__name__} of Relay are not known")
 
@@ -166,7 +166,7 @@ def _filled_as(ty: Type, fill: Callable[..., Expr]) -> Expr:
         return fill(ty.shape, ty.dtype)
     if isinstance(ty, TupleType):
         return Tuple(tuple(_filled_as(field, fill) for field in ty.fields))
-    raise UnsupportedError("gradients are of tensors, and of tuples of them")
+    raise no_tensors()
 
 
 def _sum(ty: Type, one: Expr, other: Expr, lets: _Lets) -> Expr:

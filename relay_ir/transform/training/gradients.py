@@ -17,6 +17,16 @@ from relay2relax.tir.extent import static
 Gradient: TypeAlias = Callable[[Call, Any, TypeTable], "list[Any]"]
 
 
+def unknown_gradient(name: str) -> UnsupportedError:
+    """Return the error for an operator whose gradient is not here."""
+    return UnsupportedError(f"the gradient of the operator {name} is not known")
+
+
+def no_tensors() -> UnsupportedError:
+    """Return the error for the gradient by, or of, something else."""
+    return UnsupportedError("gradients are of tensors, and of tuples of them")
+
+
 def _tensor(expr: Expr, types: TypeTable) -> TensorType:
     found = types.tensor(expr)
     assert found is not None

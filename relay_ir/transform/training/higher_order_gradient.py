@@ -42,7 +42,7 @@ from relay2relax.relay_ir.ir.rewrite import with_children
 from relay2relax.relay_ir.ir.type_mapping import map_type
 from relay2relax.relay_ir.ir.types import FuncType, RefType, TensorType, TupleType, Type
 from relay2relax.relay_ir.transform.infrastructure import declared
-from relay2relax.relay_ir.transform.training.gradients import GRADIENTS
+from relay2relax.relay_ir.transform.training.gradients import GRADIENTS, no_tensors, unknown_gradient
 
 _UNIT = TupleType(())
 # The chain of what runs backwards.
@@ -229,7 +229,7 @@ class _Reverse:
 
     def _operator(self, node: Call, name: str, args: Sequence[Expr], scope: _Scope) -> Expr:
         if name not in GRADIENTS and _has_floats(self._type(node)):
-            raise UnsupportedError(f"the gradient of the operator {name} is not known")
+            raise unknown_gradient(name)
         given = [(scope.done[one], self._type(one)) for one in args]
         forward = [scope.push(_part(value, ty, 0)) for value, ty in given]
         for var, arg in zip(forward, args, strict=True):
@@ -256,7 +256,7 @@ class _Reverse:
         if isinstance(ty, TensorType):
             return Tuple((value, scope.push(RefCreate(op.zeros_like(value)))))
         if not isinstance(ty, TupleType):
-            raise UnsupportedError("gradients are of tensors, and of tuples of them")
+            raise no_tensors()
         parts = [(scope.push(TupleGetItem(value, index)), one) for index, one in enumerate(ty.fields)]
         return Tuple(tuple(self._lifted(part, one, scope) for part, one in parts))
 
@@ -272,7 +272,7 @@ def _part(value: Expr, ty: Type, place: int) -> Expr:
         found = TupleGetItem(value, place)
         return RefRead(found) if place else found
     if not isinstance(ty, TupleType):
-        raise UnsupportedError("gradients are of tensors, and of tuples of them")
+        raise no_tensors()
     return Tuple(tuple(_part(TupleGetItem(value, index), one, place) for index, one in enumerate(ty.fields)))
 
 
