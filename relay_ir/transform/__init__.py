@@ -101,7 +101,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "training.first_order_gradient": ["FirstOrderGradient"],
         "training.higher_order_gradient": ["HigherOrderGradient"],
         "training.lazy_gradient_init": ["LazyGradientInit"],
-        "used_memory": ["AnnotateUsedMemory"],
+        "memory.manifest_lifetimes": ["ManifestLifetimes"],
+        "memory.used_memory": ["AnnotateUsedMemory"],
     },
 )
 
@@ -142,6 +143,8 @@ if TYPE_CHECKING:
         register_op_attr,
     )
     from relay2relax.relay_ir.transform.let_forms import ToANormalForm, ToBasicBlockNormalForm
+    from relay2relax.relay_ir.transform.memory.manifest_lifetimes import ManifestLifetimes
+    from relay2relax.relay_ir.transform.memory.used_memory import AnnotateUsedMemory
     from relay2relax.relay_ir.transform.partition.annotate_target import AnnotateTarget
     from relay2relax.relay_ir.transform.partition.compiler_functions import (
         InlineCompilerFunctionsBoundTo,
@@ -183,7 +186,6 @@ if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.training.first_order_gradient import FirstOrderGradient
     from relay2relax.relay_ir.transform.training.higher_order_gradient import HigherOrderGradient
     from relay2relax.relay_ir.transform.training.lazy_gradient_init import LazyGradientInit
-    from relay2relax.relay_ir.transform.used_memory import AnnotateUsedMemory
 
 __all__ = [
     "AlterOpLayout",
@@ -230,6 +232,7 @@ __all__ = [
     "LayoutConfig",
     "LazyGradientInit",
     "Legalize",
+    "ManifestLifetimes",
     "MarkCompilerFunctionsAsExtern",
     "MergeCompilerRegions",
     "MergeComposite",

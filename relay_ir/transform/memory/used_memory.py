@@ -13,8 +13,9 @@ from relay2relax.core.passes import Pass
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir.analysis.variables import free_vars
 from relay2relax.relay_ir.inference.infer import typed_module
-from relay2relax.relay_ir.ir.expr import Call, Expr, Function, If, Let, Match, Var
+from relay2relax.relay_ir.ir.expr import Call, Expr, Function, Let, Var
 from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.transform.memory.blocks import blocks, lets
 from relay2relax.tir.extent import static
 
 
@@ -78,12 +79,12 @@ class _Walk:
         ahead: list[tuple[Expr, frozenset[Var]]] = [(body, frozenset())]
         while ahead:
             block, after = ahead.pop()
-            chain = _lets(block)
+            chain = lets(block)
             last = chain[-1].body if chain else block
             alive = after.union(free_vars(last))
-            ahead.extend((one, after) for one in _blocks(last))
+            ahead.extend((one, after) for one in blocks(last))
             for let in reversed(chain):
-                ahead.extend((one, alive.difference((let.var,))) for one in _blocks(let.value))
+                ahead.extend((one, alive.difference((let.var,))) for one in blocks(let.value))
                 before = alive.difference((let.var,)).union(free_vars(let.value))
                 found[let] = before | alive
                 alive = before
@@ -91,7 +92,7 @@ class _Walk:
 
     def annotated(self, body: Expr, measured: Mapping[Var, Sequence[int]]) -> Expr:
         """Return ``body`` with the numbers in its functions."""
-        chain = _lets(body)
+        chain = lets(body)
         made = chain[-1].body if chain else body
         for let in reversed(chain):
             value = let.value
@@ -109,25 +110,7 @@ def _in_order(body: Expr) -> list[Let]:
         block = ahead.pop()
         if isinstance(block, Let):
             found.append(block)
-            ahead += [block.body, *reversed(_blocks(block.value))]
+            ahead += [block.body, *reversed(blocks(block.value))]
         else:
-            ahead.extend(reversed(_blocks(block)))
+            ahead.extend(reversed(blocks(block)))
     return found
-
-
-def _lets(body: Expr) -> list[Let]:
-    found = []
-    while isinstance(body, Let):
-        found.append(body)
-        body = body.body
-    return found
-
-
-def _blocks(expr: Expr) -> Sequence[Expr]:
-    """Return the blocks inside of an expression in A-normal form."""
-    match expr:
-        case If(_, then, otherwise):
-            return (then, otherwise)
-        case Match(_, clauses):
-            return [clause.rhs for clause in clauses]
-    return ()
