@@ -605,6 +605,14 @@ def view(
     ] = False,
     seed: Seed = 0,
     allow_missing: AllowMissing = False,
+    find: Annotated[
+        Optional[str],
+        typer.Option(
+            "--find",
+            metavar="NAME",
+            help="Say where a node, an operator, a layer or a binding stands in every text; a page only with --out.",
+        ),
+    ] = None,
     out: Annotated[Optional[Path], typer.Option("--out", "-o", help="The page [default: NAME.html].")] = None,
     force: Force = False,
     serve: Annotated[bool, typer.Option("--serve", help="Open the page in a browser instead of writing it.")] = False,
@@ -617,7 +625,7 @@ def view(
     """
     from relay2relax.cli.commands import view as command
 
-    shown = command.Shown(params, inputs, tuple(dims or ()), run, seed, allow_missing)
+    shown = command.Shown(params, inputs, tuple(dims or ()), run, seed, allow_missing, find, as_json)
     command.page(model, other, shown, out, force, serve)
 
 

@@ -156,7 +156,8 @@ def _weakness(expected: Array) -> str:
         return ""
     finite = int(np.count_nonzero(np.isfinite(expected)))
     if finite < expected.size:
-        return f"only {finite} of {expected.size} values are finite; give --params, or other inputs"
+        where = "`view --run` says where it begins"
+        return f"only {finite} of {expected.size} values are finite ({where}); give --params, or other inputs"
     if np.all(expected == expected.flat[0]):
         return f"every value is {expected.flat[0]}; give --params, or other inputs"
     return ""

@@ -12,6 +12,7 @@ import lazy_loader
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "answers": ["findings_json", "findings_text", "found_text"],
         "document": ["page_of"],
         "flame": ["chrome_trace", "flame_page"],
         "model": ["Finding", "Overlay", "Subject", "Text"],
@@ -22,6 +23,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 )
 
 if TYPE_CHECKING:
+    from relay2relax.viewer.answers import findings_json, findings_text, found_text
     from relay2relax.viewer.document import page_of
     from relay2relax.viewer.flame import chrome_trace, flame_page
     from relay2relax.viewer.model import Finding, Overlay, Subject, Text
@@ -39,7 +41,10 @@ __all__ = [
     "add_times",
     "add_values",
     "chrome_trace",
+    "findings_json",
+    "findings_text",
     "flame_page",
+    "found_text",
     "graph_subject",
     "page_of",
     "relax_subject",

@@ -30,27 +30,51 @@ class Shown:
     run: bool
     seed: int
     allow_missing: bool
+    find: str | None = None
+    as_json: bool = False
 
 
 def page(model: Path, other: Path | None, shown: Shown, out: Path | None, force: bool, serve: bool) -> None:
-    """Write the page of a model, or of two, or offer it to a browser on this machine."""
+    """Write the page of a model, or of two, or offer it to a browser on this machine; say what is
+    found. Where a node is to be found, say where it stands; the page is written if it is named.
+    """
     sides = [model] if other is None else [model, other]
     target = None
-    if not serve:
+    asked = shown.find is not None and out is None
+    if not serve and not asked:
         out = out or Path(f"{files.model_stem(model)}.html")
         target = files.output_file(out, reads=[*sides, shown.params, shown.inputs], force=force)
-    elif out is not None:
+    elif serve and out is not None:
         raise Relay2RelaxError("--serve shows the page, --out writes it: not both", kind=kinds.OPTION)
     subjects = [_subject(one, shown) for one in sides]
+    if shown.find is not None:
+        _find(subjects, shown)
+        if asked and not serve:
+            return
     with screen.progress("making the page"):
         made = viewer.page_of(subjects)
     if target is None:
         _serve(made)
         return
     target.write(marked(made + b"<!-- ", b" -->\n"))
-    outcome.deliver({"page": str(out), "bytes": len(made), "nodes": [len(one.drawing.boxes) for one in subjects]})
-    if target.file is not None:
+    nodes, findings = [len(one.drawing.boxes) for one in subjects], [viewer.findings_json(one) for one in subjects]
+    outcome.deliver({"page": str(out), "bytes": len(made), "nodes": nodes, "findings": findings})
+    if target.file is not None and not shown.as_json:
         screen.tell(f"wrote {out}")
+        for subject in subjects:
+            for line in viewer.findings_text(subject):
+                screen.tell(line)
+
+
+def _find(subjects: list[viewer.Subject], shown: Shown) -> None:
+    """Say where nodes of a name stand."""
+    assert shown.find is not None
+    lines = [line for subject in subjects for line in viewer.found_text(subject, shown.find)]
+    if not lines:
+        raise Relay2RelaxError(f"no node, operator, layer or binding is called {shown.find!r}", kind=kinds.OPTION)
+    outcome.deliver({"found": lines})
+    for line in lines if not shown.as_json else ():
+        screen.tell(line)
 
 
 def _subject(model: Path, shown: Shown) -> viewer.Subject:

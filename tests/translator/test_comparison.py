@@ -35,7 +35,11 @@ def test_variances_that_are_drawn_are_positive() -> None:
 @pytest.mark.parametrize(
     ("values", "said"),
     [
-        ([1.0, -1.0, 4.0], "output 0: only 2 of 3 values are finite; give --params, or other inputs"),
+        (
+            [1.0, -1.0, 4.0],
+            "output 0: only 2 of 3 values are finite (`view --run` says where it begins); "
+            "give --params, or other inputs",
+        ),
         ([4.0, 4.0, 4.0], "output 0: every value is 2.0; give --params, or other inputs"),
     ],
 )

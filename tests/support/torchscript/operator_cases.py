@@ -103,6 +103,8 @@ def cases() -> list[Case]:
         ("nearest down", lambda x: F.interpolate(x, (7, 3)), [rand(1, 2, 10, 10)]),
         ("layer_norm no affine", lambda x: F.layer_norm(x, (4,)), [rand(2, 3, 4)]),
         ("group_norm no affine", nn.GroupNorm(2, 4, affine=False), [rand(2, 4, 3)]),
+        ("batch_norm", nn.BatchNorm2d(3, 1e-2).eval(), [rand(2, 3, 4, 5)]),
+        ("batch_norm no affine", nn.BatchNorm1d(3, affine=False).eval(), [rand(2, 3, 4)]),
         (
             "ce mean w",
             lambda x, y: F.cross_entropy(x, y, torch.tensor([0.2, 0.5, 0.3])),

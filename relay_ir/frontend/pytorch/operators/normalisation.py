@@ -13,10 +13,12 @@ def _scales(at: Conversion, data: Expr, extent: int) -> tuple[Expr, Expr]:
     """Return what is multiplied and added after a normalisation: 1 and 0 where that is left
     out.
     """
+    return _scaled(at, data, extent, at.optional(2), at.optional(3))
+
+
+def _scaled(at: Conversion, data: Expr, extent: int, gamma: Expr | None, beta: Expr | None) -> tuple[Expr, Expr]:
     dtype = at.dtype(data)
-    gamma = at.optional(2) or at.const([1.0] * extent, dtype)
-    beta = at.optional(3) or at.const([0.0] * extent, dtype)
-    return gamma, beta
+    return gamma or at.const([1.0] * extent, dtype), beta or at.const([0.0] * extent, dtype)
 
 
 def _layer_norm(at: Conversion) -> Value:
@@ -31,6 +33,18 @@ def _group_norm(at: Conversion) -> Value:
     data = at.tensor(0)
     gamma, beta = _scales(at, data, at.shape(data)[1])
     return at.call("nn.group_norm", data, gamma, beta, num_groups=at.integer(1), axis=1, epsilon=float(at.number(4)))
+
+
+def _batch_norm(at: Conversion) -> Value:
+    data = at.tensor(0)
+    if at.value(5):
+        at.refuse("it is in training; trace a module that `.eval()` gave")
+    learned = (at.optional(1), at.optional(2))
+    gamma, beta = _scaled(at, data, at.shape(data)[1], *learned)
+    flags = {"scale": None not in learned, "center": None not in learned}
+    mean, variance = at.tensor(3), at.tensor(4)
+    whole = at.call("nn.batch_norm", data, gamma, beta, mean, variance, axis=1, epsilon=float(at.number(7)), **flags)
+    return at.fields(whole)[0]
 
 
 def _embedding(at: Conversion) -> Value:
@@ -57,6 +71,6 @@ def _cross_entropy(at: Conversion) -> Value:
 
 
 RECORDS = records({
-    "cross_entropy_loss": _cross_entropy, "embedding": _embedding, "group_norm": _group_norm,
+    "batch_norm": _batch_norm, "cross_entropy_loss": _cross_entropy, "embedding": _embedding, "group_norm": _group_norm,
     "layer_norm": _layer_norm,
 })  # fmt: skip
