@@ -280,6 +280,9 @@ def compare(
     dims: DimsOption = None,
     allow_missing: AllowMissing = False,
     per_node: Annotated[bool, typer.Option("--per-node", help="Find the first node whose value differs.")] = False,
+    float64: Annotated[
+        bool, typer.Option("--float64", help="Say which outputs are nearest to the same program in float64.")
+    ] = False,
     expected: Annotated[
         Optional[Path], typer.Option("--expected", help="Outputs that were recorded elsewhere: the reference then.")
     ] = None,
@@ -304,7 +307,7 @@ def compare(
         raise typer.BadParameter("the model is named twice", param_hint="--model")
     tolerance = command.tolerance(rtol, atol)
     chosen = tuple(one.value for one in backend or ())
-    how = command.How(chosen, seed, tuple(dims or ()), allow_missing, per_node, tolerance)
+    how = command.How(chosen, seed, tuple(dims or ()), allow_missing, per_node, tolerance, float64)
     command.run(model, script, of, params, inputs, expected, how, as_json, command.Page(report, force))
 
 

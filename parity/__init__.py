@@ -1,7 +1,8 @@
 """Where two programs part, made small enough to look at.
 
 ``reduce`` takes a model that shows a difference, an error or any failing command, and returns the
-smallest part of it that still does. Begin reading with ``reduction.py``.
+smallest part of it that still does. ``judge`` says which of several results is nearest to the same
+program in float64. Begin reading with ``reduction.py``.
 """
 
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ import lazy_loader
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "float64": ["Collected", "Judgement", "in_float64", "judge"],
         "checks": ["Check", "command_check", "comparison_check"],
         "reduction": ["NothingFailsError", "Reduced", "Try", "reduce"],
     },
@@ -18,6 +20,19 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 
 if TYPE_CHECKING:
     from relay2relax.parity.checks import Check, command_check, comparison_check
+    from relay2relax.parity.float64 import Collected, Judgement, in_float64, judge
     from relay2relax.parity.reduction import NothingFailsError, Reduced, Try, reduce
 
-__all__ = ["Check", "NothingFailsError", "Reduced", "Try", "command_check", "comparison_check", "reduce"]
+__all__ = [
+    "Check",
+    "Collected",
+    "Judgement",
+    "NothingFailsError",
+    "Reduced",
+    "Try",
+    "command_check",
+    "comparison_check",
+    "in_float64",
+    "judge",
+    "reduce",
+]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
-from typing import Optional
 
 import numpy as np
 
@@ -19,13 +18,13 @@ from relay2relax.translator.expected import Recorded
 # Who looks on while outputs are compared: takes program, backend, number of the output, the array
 # that there is and the one that was expected.
 OutputObserver = Callable[[str, str, int, Array, Array], None]
-_LOOKING_ON: ContextVar[Optional[OutputObserver]] = ContextVar("looking on", default=None)
+_LOOKING_ON: ContextVar[tuple[OutputObserver, ...]] = ContextVar("looking on", default=())
 
 
 @contextmanager
 def outputs_shown(to: OutputObserver) -> Iterator[None]:
-    """Show every output that is compared while the block runs."""
-    token = _LOOKING_ON.set(to)
+    """Show every output that is compared while the block runs; blocks may stand within others."""
+    token = _LOOKING_ON.set((*_LOOKING_ON.get(), to))
     try:
         yield
     finally:
@@ -150,9 +149,8 @@ class Sheet:
         if len(actual) != len(self.expected):
             self.add_failure(program, backend, f"{len(actual)} outputs, expected {len(self.expected)}")
             return
-        look = _LOOKING_ON.get()
         for index, (one, other) in enumerate(zip(actual, self.expected, strict=True)):
-            if look is not None:
+            for look in _LOOKING_ON.get():
                 look(program, backend, index, one, other)
             found = difference(one, other, self.length, self.tolerance)
             self.rows.append(Row(program, backend, index, found))

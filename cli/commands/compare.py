@@ -11,7 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from relay2relax import relay_ir, translator, viewer
+from relay2relax import parity, relay_ir, translator, viewer
 from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
@@ -19,12 +19,17 @@ from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedErr
 from relay2relax.core.errors.table import files as kinds
 from relay2relax.core.output import marked
 from relay2relax.core.tolerance import Tolerance
+from relay2relax.relay_ir.inference.fixed_extents import fix_extents
+from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.io.binding import Bound
 
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How a comparison is made: ``backends`` none for those that a comparison takes by itself."""
+    """How a comparison is made: ``backends`` none for those that a comparison takes by itself.
+
+    With ``float64`` each output is compared with that of the same program in float64 as well.
+    """
 
     backends: tuple[str, ...]
     seed: int
@@ -32,6 +37,7 @@ class How:
     allow_missing: bool
     per_node: bool
     tolerance: Tolerance | None
+    float64: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +111,23 @@ def _compared(
         module = files.load_model(path, extents)
         bound = files.load_params(params, module, how.allow_missing)
         given = files.load_inputs(inputs, module, bound)
-    with screen.progress("running Relay and both translations"):
-        return translator.compare(
+    collected = parity.Collected()
+    with (
+        screen.progress("running Relay and both translations"),
+        translator.outputs_shown(collected.add) if how.float64 else nullcontext(),
+    ):
+        report = translator.compare(
             module, params=bound.weights, inputs=given, seed=how.seed, backends=how.backends or _own_backends(),
             per_node=how.per_node, dims=extents, expected=recorded,
             tolerance=how.tolerance,
         )  # fmt: skip
+    if not how.float64:
+        return report
+    with screen.progress("running Relay in float64"):
+        typed = typed_module(fix_extents(module, extents))
+        arguments = translator.make_arguments(typed, {**bound.weights, **given}, how.seed)
+        judged = parity.judge(typed, arguments, collected.results)
+    return replace(report, notes=(*report.notes, *map(str, judged)))
 
 
 def _own_backends() -> tuple[str, ...]:
@@ -130,9 +147,9 @@ def _of_script(
     how: How,
 ) -> translator.Report:
     """Return the comparison of a script with its model, ``model`` or the one it was made of."""
-    if how.per_node or how.dims:
+    if how.per_node or how.dims or how.float64:
         raise Relay2RelaxError(
-            "--per-node and --dims change what is translated, and a script is translated already: compare the model",
+            "--per-node, --dims and --float64 are for models, and a script is translated already: compare the model",
             kind=kinds.OPTION,
         )
     source = model or found.model()

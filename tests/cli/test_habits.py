@@ -117,11 +117,18 @@ def test_version(option: str, tmp_path: Path) -> None:
 def test_completion_is_for_this_command(tmp_path: Path) -> None:
     """What the shell asks for when `relay2relax con` is completed, as typer's script asks it."""
     # Else the shell that runs the tests decides, and there may be none.
-    script = command("--show-completion", "bash", cwd=tmp_path, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1").stdout
+    script = _process(["--show-completion", "bash"], tmp_path, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     found = re.search(r"_\w+_COMPLETE", script.upper())
     assert found, script
     asked = {"COMP_WORDS": "relay2relax con", "COMP_CWORD": "1", found[0]: "complete_bash"}
-    assert command(cwd=tmp_path, **asked).stdout.split() == ["convert"]
+    assert _process([], tmp_path, **asked).split() == ["convert"]
+
+
+def _process(arguments: list[str], cwd: Path, **env: str) -> str:
+    """Return what a process of its own prints: commands are made once in a process."""
+    line = [sys.executable, "-m", "relay2relax", *arguments]
+    done = subprocess.run(line, cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True, check=False)
+    return done.stdout
 
 
 def test_a_quiet_command_prints_results_alone(folder: Path) -> None:

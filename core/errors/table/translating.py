@@ -226,3 +226,29 @@ UNLIKE_ARMS = ErrorKind(
     help="move what uses the value into both arms, so that tensors come out",
     exit=ExitCode.UNSUPPORTED,
 )
+FLOAT64 = ErrorKind(
+    "R2R-0732",
+    "the program cannot be computed in float64",
+    """Which of two results is right is decided by the same program with float64 in place of every float
+    dtype. That is another program where it looks at the bits of numbers, takes data types apart, or
+    has operators that ask for float32, as quantised ones do for scales. Integers decide by
+    themselves: they agree or they do not.""",
+    """
+    from relay2relax import parity, relay_ir
+
+    mod = relay_ir.parse('''#[version = "0.0.5"]
+    def @main(%x: Tensor[(2), float32]) { reinterpret(%x, dtype="int32") }
+    ''')
+    parity.in_float64(mod)
+    """,
+    """
+    from relay2relax import parity, relay_ir
+
+    mod = relay_ir.parse('''#[version = "0.0.5"]
+    def @main(%x: Tensor[(2), float32]) { exp(%x) }
+    ''')
+    parity.in_float64(mod)
+    """,
+    template="the program cannot be computed in float64: {problem}",
+    exit=ExitCode.UNSUPPORTED,
+)

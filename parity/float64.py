@@ -1,0 +1,200 @@
+"""Which of several results is right: the same program, computed in float64, decides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Union
+
+import numpy as np
+
+from relay2relax.backends import create_executor
+from relay2relax.core.dtype import Array, is_float, of_array
+from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
+from relay2relax.core.errors.table import translating
+from relay2relax.ops.registry.attributes import attr_fields
+from relay2relax.relay_ir.inference.infer import infer_type
+from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Let, Match, Op, Var
+from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes, rewrite
+from relay2relax.relay_ir.ir.types import FuncType, TensorType, TupleType, Type
+from relay2relax.relay_ir.transform.infrastructure import map_functions
+from relay2relax.translator.arguments import Argument, flatten
+
+_WIDE = "float64"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How far each program's output is from the same program in float64.
+
+    ``errors`` are the largest, as shares of the largest magnitude that is right, by the program's
+    name; infinite where one has a NaN or an infinity that the other does not have.
+    """
+
+    output: int
+    errors: Mapping[str, float]
+
+    @property
+    def nearest(self) -> tuple[str, ...]:
+        """The programs that are nearest: several where they are equally near."""
+        least = min(self.errors.values())
+        return tuple(name for name, error in self.errors.items() if error == least)
+
+    def __str__(self) -> str:
+        groups: dict[float, list[str]] = {}
+        for name, error in sorted(self.errors.items(), key=lambda one: one[1]):
+            groups.setdefault(error, []).append(name)
+        said = ", ".join(f"{error:.2g} ({', '.join(names)})" for error, names in groups.items())
+        return f"output {self.output}, against float64: off by {said} of the largest value, the nearest first"
+
+    def to_json(self) -> dict[str, object]:
+        """Return the judgement as plain values; an infinite error is None."""
+        errors = {name: error if np.isfinite(error) else None for name, error in self.errors.items()}
+        return {"output": self.output, "errors": errors, "nearest": list(self.nearest)}
+
+
+def in_float64(mod: IRModule) -> IRModule:
+    """Return ``mod`` with float64 for every float dtype, in types, constants and attributes.
+
+    Numbers are not rounded on the way that the program rounds. Raises UnsupportedError where that
+    is another program: where bits of a float are looked at, or a type rule asks for its own dtype,
+    as quantised operators do for scales.
+    """
+
+    def change(function: Function) -> Function:
+        made = _Widening(_variables(function)).of(function)
+        assert isinstance(made, Function)
+        return made
+
+    try:
+        return infer_type(replace(map_functions(mod, change), types={}))
+    except Relay2RelaxError as error:
+        raise _no_float64(error.diagnostics[0].title) from error
+
+
+def judge(
+    mod: IRModule, arguments: Sequence[Argument], results: Mapping[str, Sequence[Array]]
+) -> tuple[Judgement, ...]:
+    """Return for each float output of ``mod`` how far ``results`` are from it in float64.
+
+    ``arguments`` are those that the ``results`` were computed of, by the names of programs.
+    Raises UnsupportedError where ``mod`` cannot be said in float64, and what running raises.
+    """
+    exact = flatten(create_executor("debug", in_float64(mod), backend="numpy").evaluate()(*map(_wide, arguments)))
+    found = []
+    for output, right in enumerate(exact):
+        given = {name: arrays[output] for name, arrays in results.items()}
+        if given and all(is_float(of_array(one)) for one in given.values()):
+            found.append(Judgement(output, {name: _error(one, right) for name, one in given.items()}))
+    return tuple(found)
+
+
+class Collected:
+    """The outputs of the programs of a comparison, by names such as ``via_graph on c``.
+
+    >>> collected = parity.Collected()
+    >>> with translator.outputs_shown(collected.add):
+    ...     report = translator.compare(mod)
+    """
+
+    def __init__(self) -> None:
+        self.results: dict[str, list[Array]] = {}
+
+    def add(self, program: str, backend: str, output: int, found: Array, expected: Array) -> None:
+        """Keep one output, and once what it is compared with."""
+        reference = self.results.setdefault("the reference", [])
+        if len(reference) == output:
+            reference.append(expected)
+        self.results.setdefault(f"{program} on {backend}", []).append(found)
+
+
+def _no_float64(problem: str) -> UnsupportedError:
+    return UnsupportedError(mistake(translating.FLOAT64, problem=problem))
+
+
+def _error(found: Array, right: Array) -> float:
+    """Return the largest error as a share of the largest finite magnitude that is right."""
+    actual, expected = np.asarray(found, np.float64), np.asarray(right, np.float64)
+    finite = np.isfinite(expected)
+    same = np.where(finite, np.isfinite(actual), (actual == expected) | (np.isnan(actual) & np.isnan(expected)))
+    if not same.all():
+        return float("inf")
+    if not finite.any():
+        return 0.0
+    largest = float(np.max(np.abs(expected[finite])))
+    return float(np.max(np.abs(actual[finite] - expected[finite]))) / (largest or 1.0)
+
+
+def _wide(argument: Argument) -> Argument:
+    if isinstance(argument, (tuple, list)):
+        return tuple(_wide(one) for one in argument)
+    return argument.astype(np.float64) if is_float(of_array(argument)) else argument
+
+
+def _variables(function: Function) -> list[Var]:
+    """Return the variables that are bound or used anywhere in a function, each once."""
+    found: dict[Var, None] = {}
+    for node in nodes(function):
+        match node:
+            case Function(params):
+                found |= dict.fromkeys(params)
+            case Let(var):
+                found[var] = None
+            case Var():
+                found[node] = None
+            case Match():
+                raise _no_float64("it takes data types apart")
+    return list(found)
+
+
+class _Widening:
+    """A function whose variables, constants and attributes become wide."""
+
+    def __init__(self, variables: Sequence[Var]) -> None:
+        self.variables: dict[Expr, Var] = {var: _variable(var) for var in variables}
+
+    def of(self, function: Function) -> Expr:
+        return rewrite(function, self._changed, dict(self.variables))
+
+    def _changed(self, node: Expr) -> Expr:
+        match node:
+            case Constant(data) if is_float(of_array(data)):
+                return replace(node, data=data.astype(np.float64))
+            case Call(Op("reinterpret")):
+                raise _no_float64("it looks at the bits of numbers")
+            case Call(Op(), _, attrs):
+                return replace(node, attrs=_attributes(attrs))
+            case Let(var):
+                return replace(node, var=self.variables[var])
+            case Function(params):
+                params = tuple(self.variables[one] for one in params)
+                return replace(node, params=params, ret_type=_type(node.ret_type))
+        return node
+
+
+def _variable(var: Var) -> Var:
+    wide = _type(var.type_annotation)
+    return var if wide == var.type_annotation else replace(var, type_annotation=wide)
+
+
+def _type(ty: Type | None) -> Type | None:
+    match ty:
+        case TensorType(dtype=given) if is_float(given) and given != _WIDE:
+            return replace(ty, dtype=_WIDE)
+        case TupleType(fields):
+            return TupleType(tuple(_type(one) or one for one in fields))
+        case FuncType():
+            params = tuple(_type(one) or one for one in ty.arg_types)
+            return replace(ty, arg_types=params, ret_type=_type(ty.ret_type) or ty.ret_type)
+    return ty
+
+
+def _attributes(attrs: Any) -> Any:
+    """Return attributes whose dtypes are float64 where they were a float's."""
+    wide = {}
+    for one in attr_fields(type(attrs)) if attrs is not None else ():
+        value: Union[object, str] = getattr(attrs, one.name)
+        if one.name.endswith("dtype") and isinstance(value, str) and value and is_float(value):
+            wide[one.name] = _WIDE
+    return replace(attrs, **wide) if wide else attrs
