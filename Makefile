@@ -61,17 +61,17 @@ demo: $(VENV)/.installed  ## Set up, then convert the dynamic-batch MLP both way
 # environment says otherwise: each process of the tests, and there are many, would compile all it imports.
 TESTED := PYTHONDONTWRITEBYTECODE= PYTHONHASHSEED
 
-# A file of tests goes to one process: what its tests share is made once. Where all run, a few files take minutes, and
-# would be waited for.
+# Each process begins with half of the tests in their order, so that what those of a file share is made once; who is
+# done first takes over from the other.
 test: $(VENV)/.test  ## Set up, then pass a sample of the tests, in five minutes on two cores.
-	$(TESTED)=0 $(BIN)/pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	$(TESTED)=0 $(BIN)/pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
 test-all: $(VENV)/.test  ## Set up, then pass all tests.
-	$(TESTED)=0 RELAY2RELAX_SWEEP=all $(BIN)/pytest -n 2 $(PYTEST_ARGS)
+	$(TESTED)=0 RELAY2RELAX_SWEEP=all $(BIN)/pytest -n 2 --dist worksteal $(PYTEST_ARGS)
 
 # Python leaves out asserts of the package; those of the tests are rewritten by pytest, and run.
 test-optimised: $(VENV)/.test  ## Set up, then pass the tests of what builds and runs under python -O.
-	$(TESTED)=0 $(BIN)/python -O -m pytest -n 2 -W ignore::pytest.PytestConfigWarning tests/backends/c tests/backends/vm tests/cli $(PYTEST_ARGS)
+	$(TESTED)=0 $(BIN)/python -O -m pytest -n 2 --dist worksteal -W ignore::pytest.PytestConfigWarning tests/backends/c tests/backends/vm tests/cli $(PYTEST_ARGS)
 
 test-random: $(VENV)/.test  ## Set up, then pass the tests that draw examples, on other ones (SEED=… repeats a run).
 	@echo "drawn from seed $(SEED); the same again: make test-random SEED=$(SEED)"

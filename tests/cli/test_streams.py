@@ -102,6 +102,7 @@ def test_a_script_is_compared_with_standard_input(folder: Path) -> None:
     assert "<stdin> is not the file that was converted" in done.stdout
 
 
+@pytest.mark.sweep(every=2)
 def test_standard_input_is_a_model(folder: Path) -> None:
     shown = shell("$R inspect m.relay", folder).stdout
     for line in ("cat m.relay | $R inspect -", "$R inspect /dev/stdin < m.relay", "$R inspect - --out - < m.relay"):

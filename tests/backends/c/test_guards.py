@@ -226,6 +226,7 @@ def test_what_is_proved_is_not_guarded() -> None:
 
 
 @pytest.mark.compiler
+@pytest.mark.sweep(every=2)
 def test_checked_code_computes_the_same() -> None:
     programs = {name: c_program(name) for name in PROGRAMS}
     results = {}

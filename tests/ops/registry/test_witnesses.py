@@ -119,6 +119,7 @@ def test_values_of_node_tests(node_tests: list[NodeTest]) -> None:
 
 
 @pytest.mark.compiler
+@pytest.mark.sweep(every=2)
 def test_values_of_node_tests_in_c(node_tests: list[NodeTest]) -> None:
     functions: list[PrimFunc] = []
     calls: list[tuple[NodeTest, list[np.ndarray], list[np.ndarray]]] = []

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sweep
 
 from relay2relax import relay_ir
 from relay2relax.backends import create_executor
@@ -20,6 +21,7 @@ MODELS = (
     "bert_tiny", "mlp_dynamic_batch", "dqn", "dcgan", "squeezenet", "mobilenet", "mobilenetv2", "resnet18_cifar",
     "mlp", "resnet18_imagenet", "resnet18_onnx_small", "unet", "unet_128", "lstm", "lstm_relay", "bert_mini",
 )  # fmt: skip
+QUICK = ("bert_tiny", "mlp_dynamic_batch", "dqn", "dcgan", "squeezenet", "resnet18_cifar", "mlp", "unet", "lstm")
 
 
 def check(mod: IRModule, given: Sequence[Any], case: Any, name: str) -> None:
@@ -33,7 +35,9 @@ def check(mod: IRModule, given: Sequence[Any], case: Any, name: str) -> None:
 @pytest.mark.sweep(every=8)
 @pytest.mark.parametrize("model", MODELS)
 def test_models_through_the_passes_of_build(model: str, get_model_case: Callable[[str], Any]) -> None:
-    """The weights are bound, as ``relay.build`` binds them; every step gives what was recorded."""
+    """The weights are bound, as ``relay.build`` binds them; every step, or of large models
+    the last, gives what was recorded.
+    """
     model_case = get_model_case(model)
     mod = relay_ir.infer_type(relay_ir.parse(model_case.text))
     arguments = model_case.arguments()
@@ -48,7 +52,8 @@ def test_models_through_the_passes_of_build(model: str, get_model_case: Callable
                 continue
             before, mod = mod, one(mod)
             ran.append(one.info.name)
-            if mod is not before:
+            # The others compute for minutes what each pass leaves of them.
+            if mod is not before and (model in QUICK or sweep.FULL):
                 check(mod, given, model_case, one.info.name)
     assert "FuseOps" in ran
     assert not {"FastMath", "CombineParallelConv2D"} & set(ran)
