@@ -5,11 +5,11 @@ that go in and come out.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from relay2relax import relay_ir, translator
+from relay2relax import relay_ir
 from relay2relax.cli import files, outcome, screen
+from relay2relax.cli.options.values import Values
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.table.files import OPTION
 from relay2relax.core.npz import npz_bytes
@@ -19,25 +19,6 @@ from relay2relax.relay_ir.subgraphs import Part, extract, join, named_nodes, spl
 from relay2relax.relay_ir.text.printer import print_module
 from relay2relax.relay_ir.text.types import TypeWriter
 from relay2relax.translator.subgraphs import RecordedPart, outputs_of, record_parts
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """Where the model and its values come from."""
-
-    model: Path
-    params: Path | None
-    inputs: Path | None
-    dims: list[str]
-    seed: int
-
-    def read(self) -> tuple[relay_ir.IRModule, list[translator.Argument]]:
-        """Return the module, and an argument for each parameter of ``main``."""
-        with screen.progress(f"reading {self.model.name}"):
-            module = files.load_model(self.model, files.parse_dims(self.dims))
-            found = files.load_params(self.params, module, allow_missing=True)
-            given = found.weights | files.load_inputs(self.inputs, module, found)
-            return module, files.arguments(module, given, self.seed, False)[0]
 
 
 def run_extract(

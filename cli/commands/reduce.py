@@ -9,8 +9,7 @@ from pathlib import Path
 
 from relay2relax import parity
 from relay2relax.cli import files, outcome, screen
-from relay2relax.cli.commands.extract import Values
-from relay2relax.cli.loudness import is_quiet
+from relay2relax.cli.options.values import Values
 from relay2relax.core.amounts import counted
 from relay2relax.core.npz import npz_bytes
 from relay2relax.core.output import Content
@@ -100,6 +99,6 @@ def _described(found: Reduced, folder: Path, names: Sequence[str]) -> dict[str, 
 
 def _tell(one: Try) -> None:
     """Say what was tried, where a person looks on."""
-    if sys.stderr.isatty() and not is_quiet():
+    if sys.stderr.isatty():
         word = "fails" if one.failed else "does not"
         screen.detail(f"try {one.number}: {counted(one.calls, 'call')}, {word}")
