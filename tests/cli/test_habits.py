@@ -20,7 +20,7 @@ from commands import run_here
 
 from relay2relax import migrate
 from relay2relax.cli import screen
-from relay2relax.cli.app import app
+from relay2relax.cli.app import app, made
 from relay2relax.cli.options.examples import EXAMPLES
 
 COMMANDS = [one.callback.__name__ for one in app.registered_commands if one.callback]
@@ -114,8 +114,10 @@ def test_version(option: str, tmp_path: Path) -> None:
     assert re.fullmatch(r"relay2relax \d+\.\d+\.\d+\S*\n", command(option, cwd=tmp_path).stdout)
 
 
-def test_completion_is_for_this_command(tmp_path: Path) -> None:
+def test_completion_is_for_this_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the shell asks for when `relay2relax con` is completed, as typer's script asks it."""
+    # Which options there are depends on the environment, and each process reads them once.
+    monkeypatch.setattr("relay2relax.cli.app.made", made.__wrapped__)
     # Else the shell that runs the tests decides, and there may be none.
     script = _process(["--show-completion", "bash"], tmp_path, _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     found = re.search(r"_\w+_COMPLETE", script.upper())
