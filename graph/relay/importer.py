@@ -63,6 +63,7 @@ from relay2relax.relay_ir.ir.rewrite import attr_operands, binders, nodes
 from relay2relax.relay_ir.ir.types import FuncType, TensorType, TupleType, Type
 from relay2relax.relay_ir.transform import ToGraphNormalForm
 from relay2relax.tir.extent import static
+from relay2relax.tir.script.types import is_dtype
 
 # Operators whose constant inputs MSC keeps inside the node, with the places and roles of those
 # inputs.
@@ -150,7 +151,8 @@ def from_relay_with_nodes(
     builder = _Builder(types, aliases, {mod.functions[var]: dims} if dims else {}, orders)
     functions = {other.name: f for other, f in mod.functions.items() if other is not var}
     graph = builder.module(var.name, mod.functions[var], functions)
-    _refuse_negative(mod, builder.negative)
+    _refuse(mod, builder.negative, "a tensor has an extent below zero, which no value has")
+    _refuse(mod, builder.odd, "a tensor has a dtype that no program holds")
     definitions = tuple(mod.type_definitions.values())
     entries = tuple(functions) if entry is None else ()
     whole = replace(graph, entries=entries, module_attrs=mod.attrs, type_definitions=definitions)
@@ -197,13 +199,9 @@ def _orders(mod: IRModule) -> dict[Function, list[Expr]]:
     return orders
 
 
-def _refuse_negative(mod: IRModule, found: Sequence[Expr]) -> None:
-    """Raise UnsupportedError where values were ``found`` that have extents below zero.
-
-    Relay types them, and no value has such a type.
-    """
+def _refuse(mod: IRModule, found: Sequence[Expr], title: str) -> None:
+    """Raise UnsupportedError where values were ``found`` that Relay types and no program holds."""
     if found:
-        title = "a tensor has an extent below zero, which no value has"
         raise UnsupportedError([Diagnostic(title, mod.locations.get(node)) for node in found], mod.source)
 
 
@@ -232,6 +230,7 @@ class _Builder:
         self.counters: dict[str, int] = {}
         self.symbolic: dict[Expr, Type] = {}
         self.negative: list[Expr] = []  # values whose types no value has
+        self.odd: list[Expr] = []  # values of dtypes that no program holds
 
     def fresh(self, hint: str) -> str:
         """Return ``hint``, with a number behind it where the name is taken."""
@@ -468,6 +467,8 @@ class _Scoped:
         parts: list[TensorType] = list(leaves(known))
         if any(map(_below_zero, parts)):
             builder.negative.append(expr)
+        if not all(is_dtype(part.dtype) for part in parts):
+            builder.odd.append(expr)
         several = len(parts) > 1
         return tuple(
             self.prims.tensor(

@@ -167,7 +167,7 @@ def check_kept(name: str, item: translator.Item, traced: translator.Traced, read
     """What is kept has the value that was read, where it stands in the script."""
     node, places = traced.map.relay[item.node], list(traced.map.places(item.node))
     assert places, (name, item)
-    there = node.text if node.json is None else node.json
+    at = node.text if node.json is None else node.json
     lines, functions = read_bindings(traced), read_functions(traced)
     bound = [lines[place.function, place.name] for place in places if place.kind is BINDING]
     where = (name, item, node)
@@ -179,18 +179,20 @@ def check_kept(name: str, item: translator.Item, traced: translator.Traced, read
         case "dtype", "Constant":
             assert item.name in dtypes_of_constants(traced), where
         case "attribute", "Call":
-            said = [getattr(one, item.name) for one in read[node.name, there]]
+            said = [getattr(one, item.name) for one in read[node.name, at]]
             calls = [one.value.attrs for one in bound if isinstance(one.value, relax_ir.Call)]
             written = [getattr(one, item.name) for one in calls if hasattr(one, item.name)]
             assert any(one in said for one in written), (*where, said, written)
         case (("attribute" | "partition"), "Function"):
-            said = [one[item.name] for one in read["Function", there] if item.name in one]
+            said = [one[item.name] for one in read["Function", at] if item.name in one]
             local = [one.value for one in bound if isinstance(one.value, relax_ir.Function)]
             made = [functions[place.function] for place in places if place.kind is translator.PlaceKind.FUNCTION]
             assert any(one.attrs.get(item.name) in said for one in (*made, *local)), (*where, said)
         case "annotation", _:
-            infos = [info for place in places for info in declared(place, functions, bound, item.name == "result")]
-            said = read["result" if item.name == "result" else "type", there]
+            # A constant has the type that it is written with.
+            there = [place for place in places if place.kind is not translator.PlaceKind.CONSTANT]
+            infos = [info for place in there for info in declared(place, functions, bound, item.name == "result")]
+            said = read["result" if item.name == "result" else "type", at]
             assert any(alike(one, info) for one in said for info in infos), (*where, said, infos)
         case other:
             raise AssertionError((other, *where))

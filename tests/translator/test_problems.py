@@ -102,3 +102,13 @@ def test_what_becomes_of_operators() -> None:
     assert {name: row.tensorir for name, row in rows.items() if row.tensorir} == lacking
     lowered = translator.what_becomes(found, translator.lower_to_tir(mod), lowered=True)
     assert all((one.relax, one.tensorir) == (0, one.calls) for one in lowered)
+
+
+def test_dtypes_that_no_program_holds_are_refused_with_their_places() -> None:
+    """TVM types them, too, and its Relax has no word for them."""
+    mod = relay_ir.parse('#[version = "0.0.5"]\ndef @main(%x: Tensor[(4), int31]) {\n  %x\n}\n')
+    with pytest.raises(UnsupportedError, match="a tensor has a dtype that no program holds") as caught:
+        translator.translate(mod)
+    where = caught.value.diagnostics[0].where
+    assert where is not None
+    assert where.line == 2
