@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 _FOLDERS = {"convert": "relax", "export": "c", "extract": "extract", "reduce": "reduced", "split": "parts"}
 # A line of TVMScript that no Relay text has: the decorator of a module or function.
 _DECORATOR = re.compile(rb"^[ \t]*@(?:\w+\.)+(?:ir_module|function|prim_func)\b", re.MULTILINE)
+# A line of Relay that no Python has.
+_RELAY = re.compile(rb"^(?:def @\w+[\[(]|fn \(%)", re.MULTILINE)
 
 
 # Whether a text that breaks off is read as far as it goes.
@@ -252,8 +254,11 @@ def holds_script(path: Path) -> bool:
 
 
 def _is_script(content: bytes) -> bool:
-    """Whether that is TVMScript: no JSON, and with a decorator in it."""
-    return content.lstrip()[:1] != b"{" and _DECORATOR.search(content) is not None
+    """Whether that is TVMScript: no JSON, with a decorator in it, and no page that shows Relay as
+    well.
+    """
+    script = content.lstrip()[:1] != b"{" and _DECORATOR.search(content) is not None
+    return script and _RELAY.search(content) is None
 
 
 def model_stem(path: Path) -> str:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from relay2relax.core.dtype import Array, Numbers, is_float, of_array
+from relay2relax.core.dtype import Array, Numbers, of_array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
-from relay2relax.ops.common.shapes import ask_at_least, tensor
+from relay2relax.ops.common.shapes import ask_at_least, check_float, tensor
 from relay2relax.ops.registry.attributes import Bool, Int, OptionalBool
 from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import OpDef, OpError
@@ -76,14 +76,9 @@ def dft_type(attrs: DFTAttrs, re_data: Type, im_data: Type) -> Type:
     return TupleType((real, imaginary))
 
 
-def _check_samples(name: str, dtype: str) -> None:
-    if not is_float(dtype):
-        raise OpError(f"{name} is defined for floating-point numbers, not for {dtype}", 0, kind=operators.DTYPE)
-
-
 def dft_numpy(attrs: DFTAttrs, re_data: Array, im_data: Array) -> tuple[Array, Array]:
     """Return the transform along the last axis; the inverse divides by the number of samples."""
-    _check_samples("dft", of_array(re_data))
+    check_float("dft", of_array(re_data))
     samples: NDArray[np.complex128] = re_data.astype(np.float64) + 1j * im_data.astype(np.float64)
     found = np.fft.ifft(samples) if attrs.inverse else np.fft.fft(samples)
     odd = ~np.isfinite(samples).all(axis=-1)
@@ -107,7 +102,7 @@ def _summed(samples: NDArray[np.complex128], inverse: bool) -> NDArray[np.comple
 def dft_compute(attrs: DFTAttrs, out: TupleType, re_data: te.Tensor, im_data: te.Tensor) -> tuple[te.Tensor, ...]:
     """Return the sums of the samples turned, one for each frequency."""
     dtype = re_data.dtype
-    _check_samples("dft", dtype)
+    check_float("dft", dtype)
     count = re_data.shape[-1]
 
     def element(*i: PrimExpr) -> te.Reduce:
@@ -161,7 +156,7 @@ def _frequencies(attrs: StftAttrs) -> int:
 
 def stft_numpy(attrs: StftAttrs, data: Array, window: Numbers) -> Array:
     """Return the transform of each frame, weighted by the window."""
-    _check_samples("stft", of_array(data))
+    check_float("stft", of_array(data))
     length = attrs.win_length
     frames = np.lib.stride_tricks.sliding_window_view(data, attrs.n_fft, axis=-1)
     frames = frames[..., :: attrs.hop_length, :length].astype(np.float64) * window[:length]
@@ -175,7 +170,7 @@ def stft_numpy(attrs: StftAttrs, data: Array, window: Numbers) -> Array:
 def stft_compute(attrs: StftAttrs, out: TensorType, data: te.Tensor, window: te.Tensor) -> te.Tensor:
     """Return the sums over the window, real and imaginary, then both beside each other."""
     dtype = data.dtype
-    _check_samples("stft", dtype)
+    check_float("stft", dtype)
     length = as_prim(attrs.win_length)
 
     def element(*i: PrimExpr) -> te.Reduce:

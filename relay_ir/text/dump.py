@@ -24,7 +24,12 @@ _FIRST = re.compile(rf"^(?:[ \t]*|{_HEAD})(?={_MESSAGE})", re.MULTILINE)
 _TYPE = r"type\s+\w+\s*(?:\[[^\]\n]*\]\s*)?\{"
 _NEXT = re.compile(rf"^(?:[ \t]*|{_HEAD})(?={_MESSAGE}|{_TYPE}|extern\s+type\s|#\[metadata\])", re.MULTILINE)
 # The parts of a definition that tell where it ends.
-_PART = re.compile(rf'"(?:[^"\\\n]|\\.)*"?|{_COMMENT}|[(){{}}\[\]]')
+_PART = re.compile(rf'"(?:[^"\\\n]|\\.)*"?|{_COMMENT}|[(){{}}\[\]]|\n(?=\s*\n)')
+# The line `#[metadata]` that breaks off.
+_CUT_HEADING = re.compile(r"\s*#(?:\[[a-z]*)?\s*").fullmatch
+# What no line of a function begins with: a heading or a sentence behind one that breaks off.
+_PROSE = re.compile(r"\s*\n(?=[#A-Z>=<*])")
+_VERSION = re.compile(r"#\[\s*version|v0\.0\.\d")
 _ONE_LINE = re.compile(r"#\[\s*version[^\n]*|v0\.0\.\d[^\n]*|extern\s+type[^\n]*")
 _REST = re.compile(rf"(?:[ \t]*(?:{_COMMENT}))*[ \t]*")
 # Where the beginning of a line's head may end.
@@ -71,7 +76,8 @@ def without_surroundings(text: str, everywhere: bool = False) -> Bare:
     if found is None:
         return Bare(text)
     text = _without_heads(text, found)
-    return _without_gaps(text if begins else _blank_text(text[: found.end()]) + text[found.end() :], found.end())
+    whole = text if begins else _blank_text(text[: found.end()]) + text[found.end() :]
+    return _without_gaps(whole, found.end(), everywhere)
 
 
 def _without_heads(text: str, found: re.Match[str]) -> str:
@@ -95,25 +101,26 @@ def _pattern(head: str) -> str | None:
     return re.sub(r"\d+", r"\\d+", re.escape(said)) + f"[ \\t]{{0,{len(head) - len(said)}}}"
 
 
-def _without_gaps(text: str, at: int) -> Bare:
+def _without_gaps(text: str, at: int, breaks: bool) -> Bare:
     """Return ``text``, in which a definition begins at ``at``, without what stands between
-    definitions and is no Relay. Behind an expression everything is kept.
+    definitions and is no Relay.
+
+    Where definitions may break off (``breaks``), nothing is kept behind one that does.
     """
     kept: list[str] = [text[:at]]
     lines: list[tuple[int, int]] = []
     line = text.count("\n", 0, at) + 1
     while at < len(text):
-        end = _end(text, at)
-        if end is None:
-            kept.append(text[at:])
-            break
-        kept.append(text[at:end])
+        end, whole = _end(text, at, breaks)
+        is_version = _VERSION.match(text, at) is not None
+        # A version may be said once.
+        kept.append(_blank_text(text[at:end]) if is_version and line > 1 and len(kept) > 1 else text[at:end])
         line += text.count("\n", at, end)
-        found = _next(_NEXT, text, end)
+        found = _next(_NEXT, text, end) if whole else None
         at = found.end() if found is not None else len(text)
         gap = text[end:at]
         bare = re.sub(_COMMENT, _blank, gap)
-        if bare.strip():
+        if bare.strip() and _CUT_HEADING(bare) is None:
             first = line + gap[: len(bare) - len(bare.lstrip())].count("\n")
             head = bare.rstrip() if found is None else bare[: len(bare) - len(found[0])].rstrip()
             if head.strip():
@@ -129,25 +136,30 @@ def _next(begins: re.Pattern[str], text: str, at: int) -> re.Match[str] | None:
     return next((found for found in begins.finditer(text, at) if _MARKED(found[0])), None)
 
 
-def _end(text: str, start: int) -> int | None:
-    """Return where the definition that begins at ``start`` ends, None where it does not."""
+def _end(text: str, start: int, breaks: bool) -> tuple[int, bool]:
+    """Return where the definition that begins at ``start`` ends, and whether it is whole."""
     one_line = _ONE_LINE.match(text, start)
     if one_line is not None:
-        return one_line.end()
-    if text.startswith("free_var", start):
-        return None
+        return one_line.end(), True
+    # An expression ends with an empty line.
+    expression = text.startswith("free_var", start)
     depth, inside = 0, False
     for found in _PART.finditer(text, start):
         part = found[0]
         if part in ("(", "[", "{"):
             inside = inside or (part == "{" and depth == 0)
             depth += 1
+        elif part == "\n":
+            if expression and depth <= 0:
+                return found.start(), True
+            if breaks and _PROSE.match(text, found.start()) is not None:
+                return found.start(), False
         elif part in (")", "]", "}"):
             depth -= 1
-            if depth <= 0 and inside:
+            if depth <= 0 and inside and not expression:
                 rest = _REST.match(text, found.end())
-                return rest.end() if rest is not None else found.end()
-    return None
+                return (rest.end() if rest is not None else found.end()), True
+    return len(text), False
 
 
 def _blank(found: re.Match[str]) -> str:

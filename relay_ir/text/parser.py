@@ -180,7 +180,7 @@ class _ModuleReader:
             (function,) = IRModule.from_expr(self._expression()).functions.values()
             self.functions[self.reader.global_var(f"main_{count}" if count else "main")] = function
         self.begun = lexer.start
-        if lexer.kind not in ("metadata", "end"):
+        if lexer.kind not in ("metadata", "end", "def", "type", "extern"):
             lexer.unexpected("the end of the expression")
 
     def _omitted_constants(self) -> list[Var]:

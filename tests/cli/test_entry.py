@@ -116,3 +116,13 @@ def test_what_calls_main_cannot_take_its_place() -> None:
     relax = translator.translate(relay_ir.parse(TEXT))
     assert set(translator.entry_functions(translator.beginning_at(relax, "count"))) == {"main"}
     assert isinstance(translator.beginning_at(relax, "double")["main"], relax_ir.Function)
+
+
+def test_a_page_with_relay_and_a_script_is_read_for_its_relay(tmp_path: Path) -> None:
+    function = TEXT[TEXT.index("def @double") : TEXT.index("def @count")]
+    script = "@tvm.script.ir_module\nclass Module:\n    @R.function\n    def main(x): ...\n"
+    (tmp_path / "page.md").write_text(f"# A page\n\n{function}\n## In Relax\n\n{script}")
+    done = run_here(["convert", "page.md", "--out", "out"], tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "lines 7 to 12 are not Relay, and are left out" in done.stderr
+    assert relax_ir.parse((tmp_path / "out" / "page.py").read_text())

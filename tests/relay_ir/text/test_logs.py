@@ -158,3 +158,23 @@ fn (%x: Tensor[(2,), float32])
     assert relay_ir.structural_equal(found, relay_ir.parse(plain))
     with pytest.raises(ParseError):
         relay_ir.parse(text.replace("v0.0.1", "v0.0.4"))
+
+
+def test_a_page_that_shows_a_function_cut_short_is_read_until_there() -> None:
+    page = f"# Relay\n\n{MAIN[: MAIN.index('negative')]}\n\n### Relax\n\nNow {{\n{MAIN.replace('main', 'f')}"
+    with pytest.raises(ParseError):
+        relay_ir.parse(page)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = relay_ir.parse(page, recover=True)
+    assert "breaks off in line 4" in str(said[0].message)
+    plain = "def @main(%x: Tensor[(2, 3), float32]) { nn.relu(%x) }"
+    assert relay_ir.structural_equal(found, relay_ir.parse(plain))
+
+
+def test_expressions_of_a_page_end_with_an_empty_line() -> None:
+    page = "In [1]:\nv0.0.1\nfree_var %x: int8\n%0 = negative(%x)\n%0\n\n"
+    page += "Out:\nv0.0.1\nfn (%x: int8) {\n  exp(%x)\n}\nBye {\n"
+    found, said = read(page + MAIN.replace("main", "f"))
+    assert {var.name for var in found.functions} == {"main", "main_1", "f"}
+    assert said == ["log: lines 7, 12 are not Relay, and are left out"]
