@@ -121,8 +121,8 @@ def test_what_calls_main_cannot_take_its_place() -> None:
 def test_a_page_with_relay_and_a_script_is_read_for_its_relay(tmp_path: Path) -> None:
     function = TEXT[TEXT.index("def @double") : TEXT.index("def @count")]
     script = "@tvm.script.ir_module\nclass Module:\n    @R.function\n    def main(x): ...\n"
-    (tmp_path / "page.md").write_text(f"# A page\n\n{function}\n## In Relax\n\n{script}")
-    done = run_here(["convert", "page.md", "--out", "out"], tmp_path)
+    (tmp_path / "page.txt").write_text(f"# A page\n\n{function}\n## In Relax\n\n{script}")
+    done = run_here(["convert", "page.txt", "--out", "out"], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "lines 7 to 12 are not Relay, and are left out" in done.stderr
     assert relax_ir.parse((tmp_path / "out" / "page.py").read_text())
