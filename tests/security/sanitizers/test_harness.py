@@ -52,6 +52,7 @@ def faults() -> Iterator[Action]:
     yield "inside 0", call("r2r_inside", 0)
 
 
+@pytest.mark.sweep(every=2)
 def test_faults_are_found(tmp_path: Path) -> None:
     found = findings(Path(__file__), "faults", [], tmp_path, seconds=120)
     assert [one.name for one in found] == ["inside 4", "shifted 32", "divided 0", "ended 1", "foreign"]

@@ -268,7 +268,7 @@ def test_recorded(part: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.golden
+@pytest.mark.sweep(every=2)
 def test_machines(tmp_path: Path) -> None:
-    step = 5000 if sweep.LEVEL == "sample" else 100
-    found = findings(Path(__file__), "of_machines", [str(step)], tmp_path)
+    found = findings(Path(__file__), "of_machines", ["100"], tmp_path)
     assert not found, "\n".join(map(str, found))

@@ -18,7 +18,7 @@ PARTS = 48 if LEVEL == "sample" else 8
 pytestmark = pytest.mark.compiler
 
 
-@pytest.mark.sweep(every=PARTS)
+@pytest.mark.sweep(every=2 * PARTS)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("machine", ["executor", "virtual_machine"])
 def test_c_agrees_with_numpy(machine: str, part: int, tmp_path: Path) -> None:
