@@ -111,7 +111,7 @@ def _bars(found: Sequence[Slice], total: float) -> Iterator[str]:
     most = max((one.length for one in found if one.depth == 2), default=1.0) or 1.0
     for one in found:
         x, wide, y = _WIDE * one.begin / total, _WIDE * one.length / total, one.depth * _ROW
-        room = int(wide / 7)
+        room = int((wide - 6) / 7.2)
         heat = min(4, int(5 * one.length / most)) if one.depth == 2 else one.depth
         name = escape(visible(one.name))
         shown = escape(visible(one.name)[:room]) if room >= 4 else ""

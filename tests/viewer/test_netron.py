@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ def @main(%n: int32, %x: Tensor[(1, 2, 8, 8), float32]) {
   %0 = nn.correlation(%r, %x, kernel_size=1, max_displacement=1, padding=[0, 0, 0, 0], layout="NCHW");
   nn.relu(%0)
 }
+"""
+PLAIN = """#[version = "0.0.5"]
+def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32]) { nn.relu(nn.dense(%x, %w, units=3)) }
 """
 # The texts in the boxes of the picture.
 BOXES = "return [...document.querySelectorAll('.node-item text')].map((one) => one.textContent)"
@@ -63,3 +67,10 @@ def test_netron_shows_what_is_exported(window: Browser, tmp_path: Path, name: st
     for kind in {one.op_type for one in model.graph.node}:
         assert boxes.count(kind.rpartition(".")[2]) == sum(one.op_type == kind for one in model.graph.node), kind
     assert {one.name for one in model.graph.input} <= set(boxes)
+
+
+def test_netron_shows_the_text_of_a_graph(window: Browser, tmp_path: Path) -> None:
+    """As a network of Caffe, a layer for each node."""
+    found, _ = graph.from_relay(relay_ir.infer_type(relay_ir.parse(PLAIN)))
+    (tmp_path / "net.prototxt").write_text(graph.to_prototxt(found))
+    assert Counter(shown(window, tmp_path / "net.prototxt")) == {"input": 2, "nn_dense": 1, "nn_relu": 1}
