@@ -2,9 +2,9 @@
 ``python tools/msc_dictionaries.py TEST_GRAPH_BUILD``.
 
 The file is ``tests/python/contrib/test_msc/test_graph_build.py`` of TVM 0.18: PyTorch modules, and
-the dictionary that ``graph.inspect()`` gives for each. apache-tvm imports the modules as Relax;
-what differs in operators or tensors is printed, a line for each dictionary, with a count at the
-end.
+the dictionary that ``graph.inspect()`` gives for each. apache-tvm imports the modules as Relax,
+whose layers are taken together (``graph.relax_patterns``). What differs in operators or tensors is
+printed, a line for each dictionary, with a count at the end.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ def imported(model: torch.nn.Module, inputs: Any) -> graph.MSCGraph:
     given = [(list(map(extent, shape)), dtype) for shape, dtype in inputs]
     with torch.no_grad():
         mod = from_fx(torch.fx.symbolic_trace(model), given)
-    return graph.from_relax(relax_ir.parse(mod.script(show_meta=True)))[0]
+    found, weights = graph.from_relax(relax_ir.parse(mod.script(show_meta=True)))
+    return graph.fuse(found, weights, graph.relax_patterns())
 
 
 def difference(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

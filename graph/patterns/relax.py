@@ -13,10 +13,12 @@ from functools import lru_cache
 
 from relay2relax.core.matching.language import is_constant, is_op, wildcard
 from relay2relax.core.matching.patterns import DFPattern
+from relay2relax.graph.model import MSCJoint, RelaxAttrs
 from relay2relax.graph.patterns.nn import nn_patterns
 from relay2relax.graph.patterns.pattern import Emit, FusionPattern, Match
+from relay2relax.ops.registry.attributes import attr_fields
+from relay2relax.relax_ir.ir.expr import Call, ShapeExpr
 from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
-from relay2relax.relax_ir.ir.expr import ShapeExpr
 
 # Patterns over operators that both IRs have, under the same names.
 _SHARED = frozenset(
@@ -32,7 +34,7 @@ def relax_patterns() -> Sequence[FusionPattern]:
         *(one for one in nn_patterns() if one.name in _SHARED),
         *(_linear(held, wide, add) for held in (True, False) for wide in (True, False) for add in (True, False)),
         *(_conv_bias(rank, held, shaped) for held in (True, False) for rank in (1, 2, 3) for shaped in (True, False)),
-        _embedding(),
+        *(_embedding(wide) for wide in (True, False)),
     )
 
 
@@ -93,19 +95,32 @@ def _conv_bias(rank: int, held: bool, shaped: bool) -> FusionPattern:
     return FusionPattern(f"msc.conv{rank}d_bias", pattern, roles, check, needs=needs)
 
 
-def _embedding() -> FusionPattern:
-    weight = is_constant()
-    pattern = is_op("take")(weight, is_op("astype")(wildcard()))
+def _embedding(wide: bool) -> FusionPattern:
+    """Rows of a table; ``wide`` places become a row by a reshape, and their extents come back."""
+    weight, places = is_constant(), is_op("astype")(wildcard())
+    taken = is_op("take")(weight, is_op("reshape")(places, wildcard()) if wide else places)
+    pattern = is_op("reshape")(taken, wildcard()) if wide else taken
 
     def check(match: Match) -> bool:
-        table = match.tensor(weight)
-        return table is not None and len(table.shape) == 2 and match.attrs(pattern).axis in (0, None)
+        table, given, made = match.tensor(weight), match.tensor(places), match.tensor(pattern)
+        if table is None or given is None or made is None or len(table.shape) != 2:
+            return False
+        return match.attrs(taken).axis in (0, None) and made.shape == (*given.shape, table.shape[1])
 
-    return FusionPattern("msc.embedding", pattern, {weight: "weight"}, check, needs=("take", "astype"))
+    needs = ("take", "astype", *(("reshape",) if wide else ()))
+    return FusionPattern("msc.embedding", pattern, {weight: "weight"}, check, needs=needs)
 
 
 def _attentions() -> Iterator[FusionPattern]:
-    """Yield attention with heads as the second axis, with heads that are batches, and without."""
+    """Yield attention with heads as the second axis, with heads that are batches, and without; and
+    R.nn.attention with the transposes around it.
+    """
+    for masked in (True, False):
+        turned = [is_op("permute_dims")(wildcard()) for _ in range(3)]
+        bias = (wildcard(),) if masked else ()
+        pattern = is_op("permute_dims")(is_op("nn.attention")(*turned, *bias))
+        needs = ("nn.attention", "permute_dims")
+        yield FusionPattern("msc.attention", pattern, relax=_attention_in_relax, needs=needs)
     for shaped in (True, False):
         for scale in ("divide", "multiply", ""):
             for masked in (True, False):
@@ -142,6 +157,8 @@ def _attention(shaped: bool, scale: str, masked: bool) -> FusionPattern:
 
 def _attention_in_relax(emit: Emit, query: RelaxExpr, key: RelaxExpr, *rest: RelaxExpr) -> RelaxExpr:
     """Emit R.nn.attention, whose heads are the third axis; batches alone have one head."""
+    if emit.parts("nn.attention"):
+        return _as_it_stands(emit, query, key, *rest)
     *masks, value = rest[: len(rest) - len(emit.held)]
     (softmax,), scores = emit.parts("nn.softmax"), emit.parts("matmul")[0].outputs[0].shape
     bias = [emit("broadcast_to", one, ShapeExpr(softmax.outputs[0].shape)) for one in masks]
@@ -153,6 +170,22 @@ def _attention_in_relax(emit: Emit, query: RelaxExpr, key: RelaxExpr, *rest: Rel
     bias = [emit("reshape", one, ShapeExpr((batch, 1, rows, columns))) for one in bias]
     given = [emit("expand_dims", one, axis=(2,)) for one in (query, emit("permute_dims", key, axes=(0, 2, 1)), value)]
     return emit("squeeze", emit("nn.attention", *given, *bias, scale=_scale(emit)), axis=(2,))
+
+
+def _as_it_stands(emit: Emit, *operands: RelaxExpr) -> RelaxExpr:
+    """Emit the attention of a node, and the transposes around it."""
+    *turns, last = [_call(part).attrs.axes for part in emit.parts("permute_dims")]
+    (attention,) = emit.parts("nn.attention")
+    given = [emit("permute_dims", one, axes=axes) for one, axes in zip(operands, turns, strict=False)]
+    attrs = _call(attention).attrs
+    said = {one.name: getattr(attrs, one.name) for one in attr_fields(type(attrs))}
+    return emit("permute_dims", emit("nn.attention", *given, *operands[3:], **said), axes=last)
+
+
+def _call(part: MSCJoint) -> Call:
+    assert isinstance(part.attrs, RelaxAttrs)
+    assert isinstance(part.attrs.value, Call)
+    return part.attrs.value
 
 
 def _scale(emit: Emit) -> float:

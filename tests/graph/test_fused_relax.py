@@ -58,6 +58,20 @@ SCRIPTS: dict[str, tuple[list[str], tuple[int, ...], str, Callable[[Any], Any]]]
         "w = R.nn.softmax(d)\ny = R.matmul(w, x)",
         lambda x: functional.scaled_dot_product_attention(x, x, x),
     ),
+    "around attention": (
+        ["msc.attention"], (2, 3, 4, 4),
+        "q = R.permute_dims(x, axes=[0, 2, 1, 3])\nk = R.permute_dims(x, axes=[0, 2, 1, 3])\n"
+        "v = R.permute_dims(x, axes=[0, 2, 1, 3])\n"
+        'a = R.nn.attention(q, k, v, scale=0.25)\n'
+        "y = R.permute_dims(a, axes=[0, 2, 1, 3])",
+        lambda x: functional.scaled_dot_product_attention(x, x, x, scale=0.25),
+    ),
+    "embedding": (
+        ["msc.embedding"], (2, 3),
+        'b = R.abs(x)\np = R.astype(b, dtype="int32")\nr = R.reshape(p, R.shape([6]))\nt = R.take(c0, r, axis=0)\n'
+        "y = R.reshape(t, R.shape([2, 3, 6]))",
+        lambda x: functional.embedding(x.abs().to(torch.int32), torch.from_numpy(WEIGHT)),
+    ),
     "two": (
         ["msc.silu", "msc.silu"], (2, 6),
         "s = R.sigmoid(x)\na = R.multiply(x, s)\nt = R.sigmoid(a)\ny = R.multiply(a, t)",
