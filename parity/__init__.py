@@ -2,7 +2,8 @@
 
 ``reduce`` takes a model that shows a difference, an error or any failing command, and returns the
 smallest part of it that still does. ``judge`` says which of several results is nearest to the same
-program in float64. Begin reading with ``reduction.py``.
+program in float64, ``compare_passes`` which pass of a pipeline changes results. Begin reading with
+``reduction.py``.
 """
 
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
     submod_attrs={
         "float64": ["Collected", "Judgement", "in_float64", "judge"],
         "checks": ["Check", "command_check", "comparison_check"],
+        "passes": ["PassResult", "compare_passes"],
         "reduction": ["NothingFailsError", "Reduced", "Try", "reduce"],
     },
 )
@@ -21,6 +23,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 if TYPE_CHECKING:
     from relay2relax.parity.checks import Check, command_check, comparison_check
     from relay2relax.parity.float64 import Collected, Judgement, in_float64, judge
+    from relay2relax.parity.passes import PassResult, compare_passes
     from relay2relax.parity.reduction import NothingFailsError, Reduced, Try, reduce
 
 __all__ = [
@@ -28,9 +31,11 @@ __all__ = [
     "Collected",
     "Judgement",
     "NothingFailsError",
+    "PassResult",
     "Reduced",
     "Try",
     "command_check",
+    "compare_passes",
     "comparison_check",
     "in_float64",
     "judge",

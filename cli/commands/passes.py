@@ -6,14 +6,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from relay2relax import relay_ir
+from relay2relax import parity, relay_ir, translator
 from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.streams import styled
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import ExitCode, Relay2RelaxError
 from relay2relax.core.errors.table.files import OPTION
 from relay2relax.core.passes import Pass
 from relay2relax.core.source import visible
 from relay2relax.relay_ir import pipeline
+from relay2relax.relay_ir.inference.infer import typed_module
 
 _COLOURS = {"+": "green", "-": "red", "@": "dim"}
 
@@ -47,9 +48,18 @@ def _note(one: pipeline.FoundPass) -> str:
 
 
 def run(
-    model: Path | None, chosen: str | None, params: Path | None, dims: list[str], diff: bool, as_json: bool
+    model: Path | None,
+    chosen: str | None,
+    params: Path | None,
+    dims: list[str],
+    diff: bool,
+    compare: bool,
+    as_json: bool,
 ) -> None:
-    """Print what each pass of ``chosen`` changes in ``model``, or without these the passes."""
+    """Print what each pass of ``chosen`` changes in ``model``, or without these the passes.
+
+    With ``compare`` the model runs behind every pass; exit with 1 where results differ.
+    """
     if model is None and chosen is None:
         _list(as_json)
         return
@@ -62,9 +72,18 @@ def run(
             module = relay_ir.bind_params(module, bound)
     with screen.progress("running passes"):
         steps = pipeline.apply(module, passes)
-    outcome.deliver({"steps": [_as_json(step, diff) for step in steps]})
+    results: tuple[parity.PassResult, ...] = ()
+    if compare:
+        with screen.progress("running the model behind each pass"):
+            typed = typed_module(module)
+            arguments = translator.make_arguments(typed, {}, seed=0)
+            results = parity.compare_passes(steps, arguments)
+        outcome.note(str(translator.drawn_values(typed, {}, arguments, 0)))
+    outcome.deliver({"steps": [_as_json(step, diff) for step in steps], "results": [one.to_json() for one in results]})
     if not as_json:
-        _show(steps, diff)
+        _show(steps, diff, results)
+    if not all(one.agrees for one in results):
+        sys.exit(ExitCode.DIFFERS)
 
 
 def _list(as_json: bool) -> None:
@@ -83,7 +102,7 @@ def _does(kind: type[Pass[relay_ir.IRModule]]) -> str:
     return " ".join((kind.__doc__ or "").partition("\n\n")[0].split()).replace("`", "")
 
 
-def _show(steps: Sequence[pipeline.Step], diff: bool) -> None:
+def _show(steps: Sequence[pipeline.Step], diff: bool, results: Sequence[parity.PassResult]) -> None:
     rows = []
     for step in steps:
         if diff:
@@ -91,7 +110,14 @@ def _show(steps: Sequence[pipeline.Step], diff: bool) -> None:
                 colour = _COLOURS.get(line[:1])
                 print(styled(visible(line), colour, sys.stdout) if colour else visible(line))
         rows.append((step.name, f"{step.seconds * 1e3:.1f}", _changes(step)))
-    print(screen.table(("pass", "ms", "operators"), rows, numbers=range(1, 2)))
+    if results:
+        wide = [(*row, str(result)) for row, result in zip(rows, results, strict=True)]
+        print(screen.table(("pass", "ms", "operators", "results"), wide, numbers=range(1, 2)))
+        wrong = next((one for one in results if not one.agrees), None)
+        if wrong is not None:
+            print(f"{wrong.name} is the first pass behind which results differ")
+    else:
+        print(screen.table(("pass", "ms", "operators"), rows, numbers=range(1, 2)))
 
 
 def _changes(step: pipeline.Step) -> str:

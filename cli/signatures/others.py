@@ -36,18 +36,22 @@ def passes(
     params: Params = None,
     dims: DimsOption = None,
     diff: Annotated[bool, typer.Option("--diff", help="Show how the text changes.")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Run MODEL behind each pass, and name the first that changes results.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the passes over Relay, or show what each of some changes in MODEL.
 
-    Shows the time of each pass and the operators that it calls more or less often.
+    Shows the time of each pass and the operators that it calls more or less often. With --compare
+    the exit code is 1 where results differ.
     """
     from relay2relax.cli.commands import passes as command
 
     if suggest is not None:
         command.run_suggest(suggest, as_json)
         return
-    command.run(model, apply, params, dims or [], diff, as_json)
+    command.run(model, apply, params, dims or [], diff, compare, as_json)
 
 
 @loud
