@@ -77,3 +77,19 @@ def test_parameters_beside_a_library_are_read() -> None:
     found = relay_ir.load_params(made("deploy_param.params"))
     # The compiler packed them for its kernel.
     np.testing.assert_array_equal(found["p0"].reshape(4, 3), np.load(MADE / "w.npz")["w"].T)
+
+
+def test_a_saved_module_is_read_and_computes_what_tvm_computed(tmp_path: Path) -> None:
+    (tmp_path / "module.json").write_bytes(made("module.json"))
+    mod = relay_ir.infer_type(relay_ir.load(tmp_path / "module.json"))
+    assert {var.name for var in mod.functions} == {"main", "helper"}
+    values = np.load(MADE / "io.npz")
+    result = backends.VirtualMachine(backends.build(translator.translate(mod)))["main"](values["data"])
+    np.testing.assert_allclose(result, values["out0"], rtol=1e-6)
+    assert relay_ir.structural_equal(relay_ir.load_json(relay_ir.save_json(mod)), mod)
+    done = run_here(["convert", "module.json", "--out", "out", "--json"], tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_parameters_that_tvm_saved_are_read() -> None:
+    np.testing.assert_array_equal(relay_ir.load_params(made("w.params"))["w"], np.load(MADE / "w.npz")["w"])
