@@ -32,6 +32,7 @@ def relax_patterns() -> Sequence[FusionPattern]:
     return (
         *_attentions(),
         *(one for one in nn_patterns() if one.name in _SHARED),
+        _group_norm(),
         *(_linear(held, wide, add) for held in (True, False) for wide in (True, False) for add in (True, False)),
         *(_conv_bias(rank, held, shaped) for held in (True, False) for rank in (1, 2, 3) for shaped in (True, False)),
         *(_embedding(wide) for wide in (True, False)),
@@ -170,6 +171,41 @@ def _attention_in_relax(emit: Emit, query: RelaxExpr, key: RelaxExpr, *rest: Rel
     bias = [emit("reshape", one, ShapeExpr((batch, 1, rows, columns))) for one in bias]
     given = [emit("expand_dims", one, axis=(2,)) for one in (query, emit("permute_dims", key, axes=(0, 2, 1)), value)]
     return emit("squeeze", emit("nn.attention", *given, *bias, scale=_scale(emit)), axis=(2,))
+
+
+def _group_norm() -> FusionPattern:
+    """Groups as channels of an instance normalisation, and what is learnt of the channels."""
+    data, gamma, beta, one, zero = wildcard(), wildcard(), wildcard(), is_constant(), is_constant()
+    normal = is_op("nn.instance_norm")(is_op("reshape")(data, wildcard()), one, zero)
+    shaped = is_op("reshape")(normal, wildcard())
+    pattern = is_op("add")(is_op("multiply")(shaped, gamma), beta)
+
+    def check(match: Match) -> bool:
+        given, groups, made = match.tensor(data), match.tensor(normal), match.tensor(shaped)
+        if given is None or groups is None or made is None or made.shape != given.shape or len(given.shape) < 3:
+            return False
+        attrs, spread = match.attrs(normal), (given.shape[1], *(1 for _ in given.shape[2:]))
+        learned = [match.tensor(part) for part in (gamma, beta)]
+        fits = all(part is not None and part.shape == spread for part in learned)
+        plain = len(groups.shape) == 3 and groups.shape[0] == given.shape[0] and attrs.channel_axis == 1
+        values = [match.constant(part) for part in (one, zero)]
+        whole = all(found is not None and (found == wanted).all() for found, wanted in zip(values, (1, 0), strict=True))
+        return fits and plain and list(attrs.axes) in ([2], [-1]) and whole
+
+    needs = ("nn.instance_norm", "reshape")
+    return FusionPattern("msc.group_norm", pattern, {one: "one", zero: "zero"}, check, _group_norm_in_relax, needs)
+
+
+def _group_norm_in_relax(
+    emit: Emit, data: RelaxExpr, gamma: RelaxExpr, beta: RelaxExpr, one: RelaxExpr, zero: RelaxExpr
+) -> RelaxExpr:
+    (normal,) = emit.parts("nn.instance_norm")
+    shape = emit.shape(0)
+    scale, shift = (emit("reshape", part, ShapeExpr(shape[1:2])) for part in (gamma, beta))
+    return emit(
+        "nn.group_norm", data, scale, shift, num_groups=normal.outputs[0].shape[1], channel_axis=1,
+        axes=tuple(range(2, len(shape))), epsilon=_call(normal).attrs.epsilon,
+    )  # fmt: skip
 
 
 def _as_it_stands(emit: Emit, *operands: RelaxExpr) -> RelaxExpr:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -216,13 +216,31 @@ def assert_comes_apart(found: MSCGraph, plain: MSCGraph, weights: dict[str, Arra
     assert {node.name: replace(node, index=0) for node in graph.unfuse(again).nodes} == by_name
 
 
+@pytest.mark.parametrize("name", LAYERS)
+def test_layers_are_found_in_programs_of_relax(name: str) -> None:
+    """Of the same layers as Relax writes them out, as operators and as functions."""
+    layer = LAYERS[name]
+    plain, weights, values = made(layer, True)
+    relax, held = graph.from_relax(graph.to_relax(plain, weights))
+    found = graph.fuse(relax, held, graph.relax_patterns())
+    wanted = "msc.attention" if layer.name == "msc.scaled_dot_product" else layer.name
+    assert [one.op for one in found.nodes if one.bodies] == [wanted]
+    expected = layer.torch(*(torch.from_numpy(one) for one in values.values())).numpy()
+    given = [values[one] for one in plain.params]
+    for form in ("operators", "functions"):
+        rx = graph.to_relax(found, held, fused=form)
+        np.testing.assert_allclose(np.asarray(run(rx, "numpy", given)), expected, rtol=2e-4, atol=2e-5)
+
+
 @pytest.mark.tvm
+@pytest.mark.parametrize("form", ["operators", "functions"])
+@pytest.mark.sweep(every=2)
 @pytest.mark.parametrize("name", [name for name in LAYERS if name not in ("gru", "swish", "linear", "conv1d")])
-def test_tvm_computes_the_same(name: str) -> None:
+def test_tvm_computes_the_same(name: str, form: Literal["operators", "functions"]) -> None:
     pytest.importorskip("tvm")
     layer = LAYERS[name]
     plain, weights, values = made(layer, True)
-    rx = graph.to_relax(graph.fuse(plain, weights, graph.nn_patterns()), weights)
+    rx = graph.to_relax(graph.fuse(plain, weights, graph.nn_patterns()), weights, fused=form)
     wanted = layer.torch(*(torch.from_numpy(one) for one in values.values())).numpy()
     found = run(rx, "tvm", [values["x"]])
     np.testing.assert_allclose(np.asarray(found), wanted, rtol=2e-4, atol=2e-5)
