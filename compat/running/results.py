@@ -10,7 +10,7 @@ from relay2relax.backends.relay.machine import Closure
 from relay2relax.backends.relay.values import AdtValue, RefValue
 from relay2relax.compat.running.ndarray import NDArray
 from relay2relax.compat.vocabulary.known_types import tag_of
-from relay2relax.relay_ir.ir.expr import Constructor
+from relay2relax.relay_ir.ir.expr import Constant, Constructor
 
 
 class Fields(list[object]):
@@ -72,12 +72,12 @@ def _fields(constructor: Constructor, fields: tuple[object, ...]) -> Fields:
 
 
 def plain(value: object) -> object:
-    """Return what a script gives, lists as the tuples they stand for."""
+    """Return what a script gives, lists as the tuples they stand for, constants as arrays."""
     if isinstance(value, Fields) and value.constructor is not None:
         return AdtValue(value.constructor, tuple(plain(one) for one in value))
     if isinstance(value, (list, tuple)):
         return tuple(plain(one) for one in value)
-    return value
+    return value.data if isinstance(value, Constant) else value
 
 
 def tuple_object(fields: Iterable[object] = ()) -> Fields:

@@ -67,14 +67,17 @@ MODULES = (
         "tvm.relay.op.contrib.register",
         (Names("compat.relay.annotations", "register_pattern_table get_pattern_table"),),
     ),
-    Module(
-        "tvm.relay.op.nn",
-        (
-            Names("compat.relay.composed", "sparse_dense sparse_transpose sparse_add dropout_raw"),
-            Names("compat.relay.building", "const"),
-            Names("relay_ir.ir.expr", "Constant"),
-        ),
-        f"{_OPERATORS}:nn",
+    *(
+        Module(
+            one,
+            (
+                Names("compat.relay.composed", "sparse_dense sparse_transpose sparse_add dropout_raw"),
+                Names("compat.relay.building", "const"),
+                Names("relay_ir.ir.expr", "Constant"),
+            ),
+            f"{_OPERATORS}:nn",
+        )
+        for one in ("tvm.relay.nn", "tvm.relay.op.nn")
     ),
     Module("tvm.relay.op.random", (Names("compat.relay.composed", "threefry_key"),), f"{_OPERATORS}:random"),
     Module("tvm.relay.qnn", (), f"{_OPERATORS}:qnn"),

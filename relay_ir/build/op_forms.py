@@ -244,6 +244,11 @@ def _resize(sides: int) -> Callable[[Arguments, OpDef], None]:
     return normalise
 
 
+def _shape_as_constant(values: Arguments, record: OpDef) -> None:
+    if isinstance(values["shape"], (list, tuple)):
+        values["shape"] = const(list(values["shape"]), "int32")
+
+
 _REDUCTIONS = ("all", "any", "argmax", "argmin", "max", "mean", "min", "prod", "sum", "variance", "squeeze")
 _SHAPED = ("zeros", "ones", "full", "broadcast_to")
 _NORMALISE: dict[str, Callable[[Arguments, OpDef], None]] = {
@@ -265,6 +270,7 @@ _NORMALISE: dict[str, Callable[[Arguments, OpDef], None]] = {
     "nn.adaptive_max_pool1d": _as_array("output_size"),
     "nn.correlation": lambda values, record: values.update(padding=_correlation(values.get("padding"))),
     "arange": _arange,
+    "collapse_sum_to": _shape_as_constant,
     "contrib_reverse_reshape": _as_array("newshape"),
     "reshape": _as_array("newshape"),
     "image.resize1d": _resize(2),
