@@ -183,6 +183,7 @@ def run(rx: Any, target: str, values: list[Array]) -> Any:
     return backends.VirtualMachine(backends.build(rx, target=target))["main"](*values)
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("held", [True, False], ids=["constants", "parameters"])
 @pytest.mark.parametrize("name", LAYERS)
 def test_layers_are_found_and_compute_what_torch_does(name: str, held: bool) -> None:

@@ -63,6 +63,7 @@ def test_models_come_back(model_case: ModelCase) -> None:
     assert [param.name for param in again["main"].params] == [param.name for param in mod["main"].params]
 
 
+@pytest.mark.sweep(every=3)
 def test_models_come_back_with_bound_params(model_case: ModelCase) -> None:
     mod = ToGraphNormalForm()(relay_ir.load_json(model_case.json))
     params = {

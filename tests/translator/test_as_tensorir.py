@@ -89,6 +89,7 @@ SUPPRESSIONS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize(("attrs", "why"), SUPPRESSIONS, ids=[str(attrs) for attrs, _ in SUPPRESSIONS])
 @pytest.mark.parametrize(
     "backend",

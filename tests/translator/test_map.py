@@ -316,7 +316,7 @@ def test_every_node_of_recorded_programs_is_in_the_map(recorded: Any, file: str)
 
 @pytest.mark.golden
 @pytest.mark.parametrize("via", VIAS)
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=7)
 def test_every_node_of_recorded_models_is_in_the_map(model_case: Any, via: translator.Via) -> None:
     mod = relay_ir.parse(model_case.text)
     traced = translator.translate_with_map(mod, via)
@@ -410,7 +410,7 @@ def test_operators_are_followed_into_the_prim_funcs_of_a_schedule(get_model_case
 
 
 @pytest.mark.golden
-@pytest.mark.sweep(every=6)
+@pytest.mark.sweep(every=9)
 def test_scheduled_operators_have_places_that_are_there(model_case: Any) -> None:
     traced = translator.translate_with_map(relay_ir.parse(model_case.text), "tir", schedule="cpu")
     calls = [number for number, node in enumerate(traced.map.relay) if node.kind == "Call"]

@@ -66,7 +66,7 @@ def translate(request: pytest.FixtureRequest) -> Any:
     return TRANSLATORS[request.param]
 
 
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=5)
 def test_relax_on_numpy_equals_relay(model_case: Any, translate: Any) -> None:
     """Kernels are the same; their last bits are not where a processor's matrix products add in
     another order because a transposed matrix is a view in one program and a copy in the other.
@@ -83,7 +83,7 @@ def test_relax_on_numpy_equals_relay(model_case: Any, translate: Any) -> None:
 
 
 @pytest.mark.compiler
-@pytest.mark.sweep(every=5)
+@pytest.mark.sweep(every=9)
 def test_relax_on_c(model_case: Any, translate: Any) -> None:
     executable = backends.build(translate(typed(model_case)), target="c")
     assert_close(backends.VirtualMachine(executable)["main"](*model_case.arguments()), model_case.expected())
@@ -91,7 +91,7 @@ def test_relax_on_c(model_case: Any, translate: Any) -> None:
 
 
 @pytest.mark.compiler
-@pytest.mark.sweep(every=5)
+@pytest.mark.sweep(every=7)
 def test_relay_on_c(model_case: Any) -> None:
     executor = backends.create_executor("graph", typed(model_case), backend="c")
     assert_close(executor.evaluate()(*model_case.arguments()), model_case.expected())

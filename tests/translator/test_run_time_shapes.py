@@ -87,6 +87,7 @@ def test_translated(name: str, translate: Any) -> None:
     check(backends.VirtualMachine(backends.build(relax))["main"](*args), expected)
 
 
+@pytest.mark.sweep(every=2)
 @pytest.mark.compiler
 def test_compiled(translate: Any) -> None:
     for call, args, expected in CASES.values():

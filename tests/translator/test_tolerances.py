@@ -118,6 +118,7 @@ def test_longer_chains_get_no_more_room() -> None:
     assert tolerance.relative == 2.0**-23 * (16 + 4 * 256)
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.golden
 def test_small_errors_are_found_in_every_recorded_model(model_case: Any) -> None:
     """What Relay gives here agrees with what TVM gave, and no longer where the largest value is off

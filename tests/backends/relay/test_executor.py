@@ -58,6 +58,7 @@ def leaves(value: Any) -> Iterator[Any]:
 # The recorded models
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.golden
 def test_models_on_numpy(model_case: Any) -> None:
     """The kind `debug` runs them in the tests of Relay's machine, C in those of the translators."""

@@ -38,6 +38,7 @@ def test_relay_is_what_tvms_importer_made(model: Model, recorded: Any) -> None:
     assert texts[0] == texts[1]
 
 
+@pytest.mark.sweep(every=5)
 @pytest.mark.compiler
 @pytest.mark.parametrize("target", ["numpy", "c"])
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)

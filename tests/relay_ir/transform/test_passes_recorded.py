@@ -231,6 +231,7 @@ def test_models_stay_what_they_are(get_model_case: Callable[[str], Any], name: s
 OTHERS = {"CanonicalizeOps": transform.CanonicalizeOps(), "DivToMul": transform.DivToMul()}
 
 
+@pytest.mark.sweep(every=3)
 @pytest.mark.parametrize("name", sorted({*PASSES, *OTHERS} - {"FirstOrderGradient", "RemoveUnusedFunctions"}))
 @pytest.mark.parametrize("model", ["dqn", "mlp", "bert_tiny"])
 def test_models_compute_what_they_did(get_model_case: Callable[[str], Any], model: str, name: str) -> None:
