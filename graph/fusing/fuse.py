@@ -12,6 +12,7 @@ from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import FusedAttrs, GetItemAttrs, GraphError, InputAttrs, MSCGraph, MSCJoint, MSCTensor
 from relay2relax.graph.patterns.pattern import FusionPattern, spelled
 from relay2relax.ops.registry.attributes import NoAttrs
+from relay2relax.relax_ir.ir.names import NameSupply
 
 # What a pattern may take together: nodes that hold no graph.
 _PLAIN = frozenset({NodeKind.OPERATOR, NodeKind.CONSTANT, NodeKind.TUPLE, NodeKind.GET_ITEM})
@@ -45,7 +46,9 @@ class _Fusing:
         self.taken: set[str] = set()
         # What stands for the results of a node that has several, by the nodes that they were.
         self.fields: dict[str, MSCJoint] = {}
-        self.names = {node.name for node in graph.nodes}
+        self.supply = NameSupply()
+        for node in graph.nodes:
+            self.supply.reserve(node.name)
 
     def take(self, pattern: FusionPattern, place: Place) -> None:
         """Fuse a match, where its nodes are free and nothing else uses what is within."""
@@ -67,7 +70,7 @@ class _Fusing:
         (parts,) = node.bodies
         tensors = [tensor for one in results for tensor in self.graph.find_node(one).outputs]
         made = tuple(replace(t, name=f"{node.name}:{place}", alias="") for place, t in enumerate(tensors))
-        name = self._fresh(f"{node.name}.results")
+        name = self.supply.fresh(f"{node.name}.results", "_")
         outputs = tuple(replace(t, name=f"{name}:{place}") for place, t in enumerate(made))
         inputs = tuple(tensor.name for tensor in tensors)
         last = MSCJoint(
@@ -99,7 +102,7 @@ class _Fusing:
 
     def _node(self, pattern: FusionPattern, place: Place) -> MSCJoint:
         graph, last, operands = self.graph, self.graph.find_node(place.root), place.arguments
-        name = self._fresh(pattern.name)
+        name = self.supply.fresh(pattern.name, "_")
         parts = sorted(map(graph.find_node, place.inside), key=lambda node: node.index)
         params = [_parameter(graph.find_node(one)) for one in dict.fromkeys(operands)]
         order = {role: at for at, role in enumerate(pattern.weights.values())}
@@ -112,14 +115,6 @@ class _Fusing:
             last.index, name, NodeKind.FUSED, pattern.name, operands, inputs, outputs, held, FusedAttrs(inner),
             last.scope if graph.is_relax else _BLOCK, last.span, info=last.info, dataflow=last.dataflow,
         )  # fmt: skip
-
-    def _fresh(self, hint: str) -> str:
-        name, count = hint, 0
-        while name in self.names:
-            count += 1
-            name = f"{hint}_{count}"
-        self.names.add(name)
-        return name
 
     def graph_of_rest(self) -> MSCGraph:
         """Return the graph of fused nodes and of those that are left."""

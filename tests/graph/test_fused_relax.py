@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sweep
 
 from relay2relax import backends, graph, relax_ir, relay_ir
 from relay2relax.core.dtype import Array
@@ -226,6 +227,23 @@ def test_patterns_of_users_match_both() -> None:
     of_relax = graph.from_relax(graph.to_relax(plain, weights))
     for one, held in ((plain, weights), of_relax):
         assert [node.op for node in graph.fuse(one, held, [relu]).nodes if node.bodies] == ["my.relu_tanh"]
+
+
+def test_many_layers_in_a_row() -> None:
+    """As many names as there are layers, of Relay and of Relax; nothing goes over them again."""
+    count = sweep.ROW // 10
+    x = relay_ir.var("x", shape=(2, 3))
+    y: Any = x
+    for _ in range(count):
+        y = op.nn.relu(op.multiply(y, op.sigmoid(y)))
+    plain, weights = graph.from_relay(relay_ir.IRModule.from_expr(relay_ir.Function((x,), y)))
+    found = graph.fuse(plain, weights, graph.nn_patterns())
+    names = {node.name for node in found.nodes if node.bodies}
+    assert names == {"msc.silu", *(f"msc.silu_{number}" for number in range(1, count))}
+    rx = graph.to_relax(found, weights, fused="functions")
+    assert len(rx.functions) == 2
+    again, held = graph.from_relax(graph.to_relax(plain, weights))
+    assert len(graph.fuse(again, held, graph.relax_patterns())) == 2 * count + 1
 
 
 def test_what_is_refused() -> None:
