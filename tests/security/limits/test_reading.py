@@ -51,10 +51,10 @@ SCRIPT = (
 
 
 def refused(kind: ErrorKind, bound: Limits, read: Callable[[], object]) -> str:
-    begin = time.monotonic()
+    begin = time.process_time()
     with pytest.raises(LimitError) as caught, bound:
         read()
-    assert time.monotonic() - begin < 3
+    assert time.process_time() - begin < 3
     assert caught.value.code == kind.code
     return str(caught.value)
 
