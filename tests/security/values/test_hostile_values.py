@@ -16,7 +16,7 @@ from pathlib import Path
 import operator_calls
 import pytest
 from operator_calls import EXAMPLES, RECORDS
-from sweep import FULL, LEVEL, sampled
+from sweep import FULL, sampled
 
 from relay2relax.ops.registry.refusal import Refusal
 
@@ -61,7 +61,7 @@ def problems(names: Sequence[str], seeds: int, work: Path) -> list[str]:
 
 def test_operators_that_speak_of_bad_values(tmp_path: Path) -> None:
     names = list(sampled(SPOKEN_OF, 1))
-    assert problems(names, 1 if LEVEL == "sample" else 2, tmp_path) == []
+    assert problems(names, 2 if FULL else 1, tmp_path) == []
 
 
 def test_other_operators(tmp_path: Path) -> None:
