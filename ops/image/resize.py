@@ -30,6 +30,7 @@ from relay2relax.ops.registry.attributes import (
     attr_fields,
 )
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
@@ -222,6 +223,7 @@ def _record(rank: int, attrs_class: type, form: Callable[[Emit[Any], Any, Any], 
         relax=Expanded(form),
         layout=layout_rules.resize if rank < 3 else None,
         fusion=Fusion(OpPattern.INJECTIVE),
+        precision=Precision.FOLLOW if rank == 2 else None,
     )
 
 

@@ -24,6 +24,7 @@ from relay2relax.ops.common.shapes import broadcast, operand_indices, tensor
 from relay2relax.ops.math.elementwise import logical_relax
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, V
 from relay2relax.ops.registry.script import OLDEST, Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type, show
@@ -101,6 +102,11 @@ def relay_rule(infer: Callable[..., Type]) -> Callable[..., Type]:
     return relay_type
 
 
+def _check_taken(name: str, dtype: str, takes: str) -> None:
+    if ("float" if is_float(dtype) else "bool" if dtype == "bool" else "int") not in takes.split():
+        raise OpError(f"{name} is not defined for {dtype}", 0, kind=operators.DTYPE)
+
+
 def binary_operator(
     name: str,
     function: Callable[[Array, Array], Numbers],
@@ -115,18 +121,15 @@ def binary_operator(
     limits: tuple[Limit, ...] = (),
     spread: Spread | None = Spread.BROADCAST,
     on_bad_values: str = "",
+    precision: Precision | None = None,
 ) -> OpDef:
     """Return the record that applies ``function`` to two arrays and ``body`` to two elements.
 
     ``takes`` names the element types that its kernels have, as in TVM; types are inferred for any.
     """
 
-    def check(dtype: str) -> None:
-        if ("float" if is_float(dtype) else "bool" if dtype == "bool" else "int") not in takes.split():
-            raise OpError(f"{name} is not defined for {dtype}", 0, kind=operators.DTYPE)
-
     def numpy(attrs: NoAttrs, lhs: Array, rhs: Array) -> Array:
-        check(of_array(lhs))
+        _check_taken(name, of_array(lhs), takes)
         if lhs.dtype != rhs.dtype:
             common = numpy_dtype(matched(of_array(lhs), of_array(rhs)))
             lhs, rhs = lhs.astype(common), rhs.astype(common)
@@ -134,7 +137,7 @@ def binary_operator(
             return np.asarray(function(lhs, rhs), np.bool_ if infer is comparison_type else lhs.dtype)
 
     def compute(attrs: NoAttrs, out: TensorType, lhs: te.Tensor, rhs: te.Tensor) -> te.Tensor:
-        check(lhs.dtype)
+        _check_taken(name, lhs.dtype, takes)
 
         def element(*i: PrimExpr) -> PrimExpr:
             common = matched(lhs.dtype, rhs.dtype)
@@ -160,6 +163,7 @@ def binary_operator(
         on_bad_values=on_bad_values,
         layout=layout_rules.broadcast,
         fusion=Fusion(OpPattern.BROADCAST),
+        precision=precision,
     )
 
 
@@ -316,6 +320,7 @@ where = OpDef(
     relax=Expanded(where_relax),
     script=Script("where", "condition, x1, x2", limits=(OPEN,)),
     fusion=Fusion(OpPattern.BROADCAST),
+    precision=Precision.FOLLOW,
 )
 
 
@@ -350,8 +355,12 @@ ewise_fma = OpDef(
 )
 
 
-def _comparison(name: str, op: BinaryOp, function: Callable[..., Numbers], doc: str) -> OpDef:
-    return binary_operator(name, function, _primitive(op), doc, infer=comparison_type, limits=(NO_BOOL,))
+def _comparison(
+    name: str, op: BinaryOp, function: Callable[..., Numbers], doc: str, precision: Precision | None = None
+) -> OpDef:
+    return binary_operator(
+        name, function, _primitive(op), doc, infer=comparison_type, limits=(NO_BOOL,), precision=precision
+    )
 
 
 def _connective(name: str, op: BinaryOp, function: Callable[..., Numbers], doc: str) -> OpDef:
@@ -367,16 +376,19 @@ _BY_ZERO = (
 _WIDE = "A shift by a negative number of places, or by as many as there are bits, shifts everything out."
 
 OPS = (
-    binary_operator("add", np.add, _sum_element, "``a + b``.", limits=(NO_BOOL,)),
-    binary_operator("subtract", np.subtract, _primitive("-"), "``a - b``.", takes=NUMBERS),
-    binary_operator("multiply", np.multiply, _product_element, "``a * b``.", limits=(NO_BOOL,)),
+    binary_operator("add", np.add, _sum_element, "``a + b``.", limits=(NO_BOOL,), precision=Precision.FOLLOW),
+    binary_operator("subtract", np.subtract, _primitive("-"), "``a - b``.", takes=NUMBERS, precision=Precision.FOLLOW),
+    binary_operator("multiply", np.multiply, _product_element, "``a * b``.", limits=(NO_BOOL,),
+        precision=Precision.FOLLOW),
     binary_operator(
         "divide", _quotient, _quotient_element, "``a / b``; integers towards zero.", takes=NUMBERS,
         on_bad_values=_BY_ZERO,
+        precision=Precision.FOLLOW,
     ),
     binary_operator(
         "power", np.power, in_single("pow", "bfloat16"), "``a ** b`` on floats.", takes="float",
         limits=(NO_BFLOAT16,),
+        precision=Precision.NEVER,
     ),
     binary_operator(
         "atan2", np.arctan2, lambda a, b: call("atan2", a, b), "The angle of the point (b, a).",
@@ -386,8 +398,10 @@ OPS = (
         "log_add_exp", np.logaddexp, _log_add_exp_element, "``log(exp(a) + exp(b))``.", takes="float", relay=False,
         since="0.21", spread=None,
     ),
-    binary_operator("maximum", _larger, maximum, "The larger one, ``a > b ? a : b``.", limits=(NO_BOOL,)),
-    binary_operator("minimum", _smaller, minimum, "The smaller one, ``a < b ? a : b``.", limits=(NO_BOOL,)),
+    binary_operator("maximum", _larger, maximum, "The larger one, ``a > b ? a : b``.", limits=(NO_BOOL,),
+        precision=Precision.FOLLOW),
+    binary_operator("minimum", _smaller, minimum, "The smaller one, ``a < b ? a : b``.", limits=(NO_BOOL,),
+        precision=Precision.FOLLOW),
     binary_operator(
         "mod", np.fmod, _remainder_element, "Remainder with the sign of ``a``.", takes=NUMBERS,
         on_bad_values=_BY_ZERO, since="0.19",
@@ -433,10 +447,10 @@ OPS = (
     _connective("logical_or", "or", np.logical_or, "Whether one is true; both are always evaluated."),
     _comparison("equal", "==", np.equal, "``a == b``."),
     _comparison("not_equal", "!=", _different, "``a != b``; false where one is NaN, as TVM compiles it."),
-    _comparison("less", "<", np.less, "``a < b``."),
-    _comparison("less_equal", "<=", np.less_equal, "``a <= b``."),
-    _comparison("greater", ">", np.greater, "``a > b``."),
-    _comparison("greater_equal", ">=", np.greater_equal, "``a >= b``."),
+    _comparison("less", "<", np.less, "``a < b``.", precision=Precision.FOLLOW),
+    _comparison("less_equal", "<=", np.less_equal, "``a <= b``.", precision=Precision.FOLLOW),
+    _comparison("greater", ">", np.greater, "``a > b``.", precision=Precision.FOLLOW),
+    _comparison("greater_equal", ">=", np.greater_equal, "``a >= b``.", precision=Precision.FOLLOW),
     where,
     ewise_fma,
 )  # fmt: skip

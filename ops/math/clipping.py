@@ -17,6 +17,7 @@ from relay2relax.ops.common.shapes import any_type, tensor
 from relay2relax.ops.math.elementwise import identity_type
 from relay2relax.ops.registry.attributes import Double
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType
@@ -96,6 +97,7 @@ clip = OpDef(
     script=Script("clip", "x, min, max", positional=("a_min", "a_max"), limits=(NO_BOOL,)),
     layout=layout_rules.elementwise,
     fusion=Fusion(OpPattern.ELEMWISE),
+    precision=Precision.FOLLOW,
 )
 
 OPS = (clip,)

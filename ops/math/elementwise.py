@@ -22,6 +22,7 @@ from relay2relax.ops.common.shapes import any_type, check_float, tensor
 from relay2relax.ops.common.shapes import floating as floats_only
 from relay2relax.ops.registry.attributes import Bool, DType, Int, IntegerArray, NoAttrs
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expand, Expanded, OpDef, OpError, RelaxForm, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
@@ -87,6 +88,7 @@ def unary(
     limits: tuple[Limit, ...] = (),
     in_relax: bool = True,
     relay: bool = True,
+    precision: Precision | None = None,
 ) -> OpDef:
     """Return the record of an operator that applies ``function`` to arrays and ``body`` to single
     elements.
@@ -125,6 +127,7 @@ def unary(
         script=(script or Script(name, "x", limits=limits, spread=Spread.ELEMENTS)) if in_relax else None,
         layout=layout_rules.elementwise,
         fusion=Fusion(OpPattern.ELEMWISE),
+        precision=precision,
     )
 
 
@@ -398,6 +401,7 @@ _ONLY_NUMBERS = of_dtype("apache-tvm has no code for it in bfloat16 and bool", "
 copy = unary(
     "copy", lambda x: x, lambda x: x, "The input itself.", floating=False, in_relax=False,
     relax=Expanded(lambda e, attrs, data: data),
+    precision=Precision.FOLLOW,
 )  # fmt: skip
 
 _NO_INTEGER = (
@@ -420,6 +424,7 @@ cast_op = OpDef(
     script=Script("astype", "x, dtype"),
     layout=layout_rules.elementwise,
     fusion=Fusion(OpPattern.ELEMWISE),
+    precision=Precision.FOLLOW,
 )
 
 cast_like = OpDef(
@@ -434,6 +439,7 @@ cast_like = OpDef(
     relax=Expanded(cast_like_relax),
     layout=layout_rules.elementwise,
     fusion=Fusion(OpPattern.ELEMWISE),
+    precision=Precision.FOLLOW,
 )
 
 reinterpret = OpDef(
@@ -485,15 +491,15 @@ OPS = (
     reinterpret,
     fixed_point_multiply,
     fixed_point_multiply_per_axis,
-    unary("exp", np.exp, "exp", "e to the power of x."),
+    unary("exp", np.exp, "exp", "e to the power of x.", precision=Precision.NEVER),
     unary("log", np.log, "log", "Natural logarithm."),
     unary("log2", np.log2, "log2", "Logarithm to base 2.", relax=Expanded(_logarithm(2.0)), in_relax=False),
     unary("log10", np.log10, "log10", "Logarithm to base 10.", relax=Expanded(_logarithm(10.0)), in_relax=False),
-    unary("sqrt", np.sqrt, "sqrt", "Square root."),
+    unary("sqrt", np.sqrt, "sqrt", "Square root.", precision=Precision.FOLLOW),
     unary("rsqrt", _rsqrt, "rsqrt", "``1 / sqrt(x)``."),
-    unary("sigmoid", _sigmoid, "sigmoid", "``1 / (1 + exp(-x))``."),
-    unary("tanh", np.tanh, "tanh", "Hyperbolic tangent."),
-    unary("erf", erf.erf, "erf", "Error function."),
+    unary("sigmoid", _sigmoid, "sigmoid", "``1 / (1 + exp(-x))``.", precision=Precision.FOLLOW),
+    unary("tanh", np.tanh, "tanh", "Hyperbolic tangent.", precision=Precision.FOLLOW),
+    unary("erf", erf.erf, "erf", "Error function.", precision=Precision.NEVER),
     unary("sin", np.sin, "sin", "Sine."),
     unary("cos", np.cos, "cos", "Cosine."),
     unary("tan", np.tan, "tan", "Tangent."),
@@ -506,9 +512,12 @@ OPS = (
     unary("acosh", np.arccosh, "acosh", "Inverse hyperbolic cosine.", limits=(_NO_HALF,)),
     unary("atanh", np.arctanh, "atanh", "Inverse hyperbolic tangent."),
     # TVM's approximations stay within a few units in the last place of the functions themselves.
-    unary("fast_exp", np.exp, "exp", "e to the power of x.", relax=_renamed("exp"), in_relax=False),
-    unary("fast_tanh", np.tanh, "tanh", "Hyperbolic tangent.", relax=_renamed("tanh"), in_relax=False),
-    unary("fast_erf", erf.erf, "erf", "Error function.", relax=_renamed("erf"), in_relax=False),
+    unary("fast_exp", np.exp, "exp", "e to the power of x.", relax=_renamed("exp"), in_relax=False,
+        precision=Precision.FOLLOW),
+    unary("fast_tanh", np.tanh, "tanh", "Hyperbolic tangent.", relax=_renamed("tanh"), in_relax=False,
+        precision=Precision.FOLLOW),
+    unary("fast_erf", erf.erf, "erf", "Error function.", relax=_renamed("erf"), in_relax=False,
+        precision=Precision.FOLLOW),
     unary("floor", _keeping_integers(np.floor), _on_floats("floor"), "Round down.", floating=False),
     unary("ceil", _keeping_integers(np.ceil), _on_floats("ceil"), "Round up.", floating=False),
     unary(

@@ -21,6 +21,7 @@ from relay2relax.ops.common.reshape_rules import reshaped_index
 from relay2relax.ops.common.shapes import ask_equal, broadcast, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Bool, DType, Int, NoAttrs, OptionalIndexExpr
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
@@ -442,6 +443,7 @@ OPS: tuple[OpDef, ...] = (
         relax=Expanded(dense_relax),
         layout=layout_rules.dense,
         fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
+        precision=Precision.ALWAYS,
     ),
     OpDef(
         relay="nn.matmul",
@@ -468,6 +470,7 @@ OPS: tuple[OpDef, ...] = (
         compute=matmul_compute,
         relax=Expanded(matmul_relax),
         fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
+        precision=Precision.ALWAYS,
     ),
     OpDef(
         script=Script("matmul", "x1, x2, out_dtype=None", limits=(_OPEN_BATCHES,), spread=Spread.MATMUL),
@@ -491,6 +494,7 @@ OPS: tuple[OpDef, ...] = (
         compute=bias_add_compute,
         relax=Expanded(bias_add_relax),
         fusion=Fusion(OpPattern.BROADCAST),
+        precision=Precision.FOLLOW,
     ),
     OpDef(
         relay="nn.batch_flatten",
@@ -504,6 +508,7 @@ OPS: tuple[OpDef, ...] = (
         relax=Expanded(batch_flatten_relax),
         script=Script("nn.batch_flatten", "data", since="0.24"),
         fusion=Fusion(OpPattern.INJECTIVE, reshapes=True),
+        precision=Precision.FOLLOW,
     ),
     OpDef(
         script=Script("flatten", "x"),

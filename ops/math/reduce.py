@@ -23,6 +23,7 @@ from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, ONLY_FLOAT_MEANS
 from relay2relax.ops.common.shapes import extent_value, normal_axes, normal_axis, operand_indices, tensor
 from relay2relax.ops.registry.attributes import Bool, OptionalInteger, OptionalIntegerArray
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
@@ -171,6 +172,7 @@ def reducer(
     doc: str,
     relax: Expanded | None = None,
     flags: bool = False,
+    precision: Precision | None = None,
 ) -> OpDef:
     """Return the record of ``function(data, axes, keepdims)`` on arrays and ``body(element, axes)``
     on elements.
@@ -206,6 +208,7 @@ def reducer(
         relax=relax or reduce_relax(name),
         layout=layout_rules.reduction,
         fusion=Fusion(OpPattern.COMM_REDUCE),
+        precision=precision,
     )
 
 
@@ -560,6 +563,7 @@ def arg_records(name: str, largest: bool, doc: str) -> tuple[OpDef, OpDef]:
         relax=arg_relax(name, largest),
         layout=layout_rules.reduction,
         fusion=Fusion(OpPattern.COMM_REDUCE),
+        precision=Precision.FOLLOW,
     )
     in_relax = OpDef(
         doc=f"{doc} (int64), the first of equal ones.",
@@ -644,6 +648,7 @@ mean = OpDef(
     relax=Expanded(mean_relax),
     layout=layout_rules.reduction,
     fusion=Fusion(OpPattern.COMM_REDUCE),
+    precision=Precision.NEVER,
 )
 
 variance = OpDef(
@@ -658,12 +663,13 @@ variance = OpDef(
     relax=Expanded(variance_relax),
     layout=layout_rules.reduction,
     fusion=Fusion(OpPattern.COMM_REDUCE),
+    precision=Precision.NEVER,
 )
 
-_sum_record = reducer("sum", _sum, _sum_element, "The sum; whether any is true on bool.")
+_sum_record = reducer("sum", _sum, _sum_element, "The sum; whether any is true on bool.", precision=Precision.NEVER)
 _prod_record = reducer("prod", _prod, _prod_element, "The product; whether all are true on bool.")
-_max_record = reducer("max", _max, _max_element, "The largest.", extremum_relax("max"))
-_min_record = reducer("min", _min, _min_element, "The smallest.", extremum_relax("min"))
+_max_record = reducer("max", _max, _max_element, "The largest.", extremum_relax("max"), precision=Precision.FOLLOW)
+_min_record = reducer("min", _min, _min_element, "The smallest.", extremum_relax("min"), precision=Precision.FOLLOW)
 OPS = (
     _sum_record,
     _prod_record,

@@ -18,6 +18,7 @@ from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, shapes_of, unles
 from relay2relax.ops.common.shapes import any_type, check_float, floating, normal_axis, tensor
 from relay2relax.ops.registry.attributes import Double, Int, NoAttrs
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type
@@ -222,6 +223,7 @@ OPS: tuple[OpDef, ...] = (
         relax=SameOp(),
         script=Script("nn.softmax", "data, axis=-1", spread=Spread.ALONG_OTHERS),
         fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
+        precision=Precision.NEVER,
     ),
     OpDef(
         relay="nn.log_softmax",
@@ -250,6 +252,7 @@ OPS: tuple[OpDef, ...] = (
         script=Script("nn.relu", "data", limits=(NO_BOOL,), spread=Spread.ELEMENTS),
         layout=layout_rules.elementwise,
         fusion=Fusion(OpPattern.ELEMWISE),
+        precision=Precision.FOLLOW,
     ),
     OpDef(
         relay="nn.leaky_relu",
@@ -266,6 +269,7 @@ OPS: tuple[OpDef, ...] = (
         script=Script("nn.leakyrelu", "data, alpha=0.01", limits=(_ONLY_FLOATS,)),
         layout=layout_rules.elementwise,
         fusion=Fusion(OpPattern.ELEMWISE),
+        precision=Precision.FOLLOW,
     ),
     OpDef(
         relay="nn.fast_softmax",
@@ -304,5 +308,6 @@ OPS: tuple[OpDef, ...] = (
         ),
         layout=layout_rules.prelu,
         fusion=Fusion(OpPattern.BROADCAST),
+        precision=Precision.FOLLOW,
     ),
 )

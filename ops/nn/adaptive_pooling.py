@@ -22,6 +22,7 @@ from relay2relax.ops.math.reduce import ReduceAttrs, extremum_relax
 from relay2relax.ops.nn.pooling import divided, image_of, lowest, pool_layout, quotient, with_extents
 from relay2relax.ops.registry.attributes import InlineString, OptionalIndexExprArray, String
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
@@ -257,6 +258,7 @@ def adaptive_avg_pool(attrs_class: type[AdaptivePoolAttrs]) -> OpDef:
         script=Script(name, f"data, output_size=None, layout='NC{attrs_class.spatial}', out_layout=None"),
         layout=layout_rules.pooling,
         fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
+        precision=Precision.NEVER,
     )
     return record
 
@@ -280,6 +282,7 @@ def adaptive_max_pool(attrs_class: type[AdaptivePoolAttrs]) -> OpDef:
         relax=Expanded(relax),
         layout=layout_rules.pooling,
         fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
+        precision=Precision.FOLLOW,
     )
     return record
 

@@ -38,6 +38,7 @@ from relay2relax.ops.nn.convolution_rules import (
     to_layout,
 )
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
@@ -244,6 +245,7 @@ def convolution(attrs_class: type[ConvAttrs], doc: str) -> OpDef:
         ),
         layout=layout_rules.convolution,
         fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
+        precision=Precision.ALWAYS,
     )
     return record
 

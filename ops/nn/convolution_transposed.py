@@ -40,6 +40,7 @@ from relay2relax.ops.nn.convolution_rules import (
     to_layout,
 )
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import OLDEST, Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
@@ -278,6 +279,7 @@ def transposed(attrs_class: type[ConvTransposeAttrs], doc: str) -> OpDef:
         ),
         layout=layout_rules.convolution if rank > 1 else None,
         fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
+        precision=Precision.ALWAYS,
     )
     return record
 

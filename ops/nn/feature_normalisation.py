@@ -30,6 +30,7 @@ from relay2relax.ops.common.shapes import (
 from relay2relax.ops.common.windows import padded
 from relay2relax.ops.nn.normalisation import relay_epsilon
 from relay2relax.ops.registry.attributes import Bool, Double, Int, IntegerArray
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expand, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
@@ -534,6 +535,7 @@ OPS: tuple[OpDef, ...] = (
         compute=l2_normalize_compute,
         relax=Expanded(l2_normalize_relax),
         layout=layout_rules.l2_normalize,
+        precision=Precision.NEVER,
     ),
     OpDef(
         script=Script("nn.rms_norm", "data, weight, axes=-1, epsilon=1e-05", limits=(ONLY_FLOAT32_AND_16,)),

@@ -15,6 +15,7 @@ from relay2relax.ops.common.places import FROM_THE_BORDER, clipped, inside
 from relay2relax.ops.common.shapes import extent_value, tensor
 from relay2relax.ops.registry.attributes import InlineString, Int, NoAttrs
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
@@ -221,7 +222,7 @@ def cross_entropy_operands(attrs: NoAttrs, types: tuple[Type | None, ...]) -> tu
     return (x if x is not None else y), (y if y is not None else x)
 
 
-def cross_entropy(name: str, logarithm: bool, doc: str, in_relax: bool) -> OpDef:
+def cross_entropy(name: str, logarithm: bool, doc: str, in_relax: bool, precision: Precision) -> OpDef:
     """Return the record of ``-sum(f(x) * y) / batch``, where ``f`` is the logarithm or nothing."""
 
     def numpy(attrs: NoAttrs, x: Numbers, y: Numbers) -> Array:
@@ -256,6 +257,7 @@ def cross_entropy(name: str, logarithm: bool, doc: str, in_relax: bool) -> OpDef
         compute=compute,
         relax=SameOp() if in_relax else Expanded(relax),
         script=Script(f"nn.{name}", "predictions, labels") if in_relax else None,
+        precision=precision,
     )
 
 
@@ -285,6 +287,18 @@ OPS: tuple[OpDef, ...] = (
         numpy=relax_nll_loss_numpy,
         compute=relax_nll_loss_compute,
     ),
-    cross_entropy("cross_entropy", True, "`-sum(log(x) * y) / batch`, with probabilities on both sides.", False),
-    cross_entropy("cross_entropy_with_logits", False, "`-sum(x * y) / batch`: x are logarithms already.", True),
+    cross_entropy(
+        "cross_entropy",
+        True,
+        "`-sum(log(x) * y) / batch`, with probabilities on both sides.",
+        False,
+        precision=Precision.NEVER,
+    ),
+    cross_entropy(
+        "cross_entropy_with_logits",
+        False,
+        "`-sum(x * y) / batch`: x are logarithms already.",
+        True,
+        precision=Precision.NEVER,
+    ),
 )

@@ -21,6 +21,7 @@ from relay2relax.ops.common.limits import ONLY_FLOAT32_AND_16, of_dtype
 from relay2relax.ops.common.shapes import floating, normal_axes, normal_axis, tensor
 from relay2relax.ops.registry.attributes import Bool, Double, Int, IntegerArray
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
@@ -399,6 +400,7 @@ OPS: tuple[OpDef, ...] = (
         relax=Expanded(batch_norm_relax),
         layout=layout_rules.batch_norm,
         fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
+        precision=Precision.FOLLOW,
     ),
     OpDef(
         script=Script(
@@ -427,6 +429,7 @@ OPS: tuple[OpDef, ...] = (
         compute=layer_norm_compute,
         relax=Expanded(layer_norm_relax),
         layout=layout_rules.normalisation,
+        precision=Precision.NEVER,
     ),
     OpDef(
         script=Script(
@@ -453,6 +456,7 @@ OPS: tuple[OpDef, ...] = (
         compute=dropout_compute,
         relax=Expanded(dropout_relax),
         layout=layout_rules.elementwise,
+        precision=Precision.FOLLOW,
     ),
     OpDef(
         script=Script("nn.dropout", "data, rate=0.5"),

@@ -21,6 +21,7 @@ from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.windows import integers, pad_array, padded
 from relay2relax.ops.registry.attributes import Double, IndexExprPairs, InlineString, IntegerArray, PadWidth, String
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type, show
@@ -335,6 +336,7 @@ pad = OpDef(
     relax=Expanded(pad_relax),
     layout=layout_rules.pad,
     fusion=Fusion(OpPattern.INJECTIVE),
+    precision=Precision.FOLLOW,
 )
 
 # The widths as an input

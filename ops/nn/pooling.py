@@ -31,6 +31,7 @@ from relay2relax.ops.math import reduce
 from relay2relax.ops.math.reduce import ReduceAttrs, extremum_relax, mean_relax
 from relay2relax.ops.registry.attributes import Bool, IndexExprArray, InlineString, String
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, Tensors, V, Value
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, Type
@@ -427,7 +428,7 @@ def _as_reduction(attrs: GlobalPool2DAttrs) -> ReduceAttrs:
     return ReduceAttrs(axis=tuple(layout.position(letter) for letter in attrs.spatial), keepdims=True)
 
 
-def global_pool(name: str, reduction: str, form: Expanded, doc: str) -> OpDef:
+def global_pool(name: str, reduction: str, form: Expanded, doc: str, precision: Precision) -> OpDef:
     """Return the record of a pooling that is ``reduction`` over the spatial axes.
 
     ``form`` is its form in Relax.
@@ -454,6 +455,7 @@ def global_pool(name: str, reduction: str, form: Expanded, doc: str) -> OpDef:
         relax=Expanded(relax),
         layout=layout_rules.pooling,
         fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
+        precision=precision,
     )
 
 
@@ -477,6 +479,7 @@ def max_pool(attrs_class: type[MaxPoolAttrs]) -> OpDef:
         relax=Expanded(relax),
         layout=layout_rules.pooling,
         fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
+        precision=Precision.FOLLOW,
     )
     return record
 
@@ -501,6 +504,7 @@ def avg_pool(attrs_class: type[AvgPoolAttrs]) -> OpDef:
         relax=Expanded(relax),
         layout=layout_rules.pooling,
         fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),
+        precision=Precision.FOLLOW,
     )
     return record
 
@@ -558,6 +562,18 @@ OPS: tuple[OpDef, ...] = (
     in_relax(_AVG[0], "W", counts_padding=True),
     in_relax(_AVG[1], "HW"),
     in_relax(_AVG[2], "DHW", counts_padding=True),
-    global_pool("nn.global_max_pool2d", "max", extremum_relax("max"), "The largest element of each image and channel."),
-    global_pool("nn.global_avg_pool2d", "mean", Expanded(mean_relax), "The mean of each image and channel."),
+    global_pool(
+        "nn.global_max_pool2d",
+        "max",
+        extremum_relax("max"),
+        "The largest element of each image and channel.",
+        precision=Precision.FOLLOW,
+    ),
+    global_pool(
+        "nn.global_avg_pool2d",
+        "mean",
+        Expanded(mean_relax),
+        "The mean of each image and channel.",
+        precision=Precision.NEVER,
+    ),
 )

@@ -20,6 +20,7 @@ from relay2relax.core.errors import Diagnostic, ErrorKind, Relay2RelaxError
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.fusion import OPAQUE, Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import Type
 from relay2relax.tir import te
@@ -227,6 +228,7 @@ class OpDef(Generic[A]):
     ``declares_attrs``  False where Relay's operator carries ``attrs`` without declaring them
         (``unique``, ``cumsum``): its text then refers to them as ``meta[relay.attrs.…][i]``.
     ``fusion``  how Relay's fusion may treat it.
+    ``precision``  whether it may compute in lower precision; None where TVM says nothing of it.
     ``layout``  how the operator follows where its inputs change their layouts, as
         ``ops/common/layout_rules.py`` says; None where it cannot.
     """
@@ -254,6 +256,7 @@ class OpDef(Generic[A]):
     builtin: str = ""
     scalars: tuple[str, ...] = ()
     fusion: Fusion = OPAQUE
+    precision: Precision | None = None
     layout: Callable[..., Any] | None = None
 
     @property

@@ -219,6 +219,7 @@ OPS = (
         source="TVM 0.18 src/relay/op/vm/vm.cc",
         inputs=("tensor",),
         fusion=Fusion(computes=False),
+        precision=None,
     ),
     OpDef(
         relay="vm.reshape_tensor",

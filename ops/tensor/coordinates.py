@@ -22,6 +22,7 @@ from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, local, loop, seq, store, when
 from relay2relax.ops.registry.attributes import IntegerArray, NoAttrs
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor import dynamic_kernels as kernels
@@ -377,6 +378,7 @@ argwhere = OpDef(
     compute=kernels.argwhere_compute,
     extents=kernels.counted_extents,
     fusion=Fusion(reads_shape=True),
+    precision=Precision.FOLLOW,
 )
 
 unravel_index = OpDef(

@@ -23,6 +23,7 @@ from relay2relax.ops.common.shapes import any_type, extent_value, tensor
 from relay2relax.ops.math.elementwise import identity_type
 from relay2relax.ops.registry.attributes import DType, Expr, Int, NoAttrs, OptionalIndexExprArray, String
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script, Types
 from relay2relax.ops.registry.types import TensorType, Type
@@ -118,7 +119,7 @@ def _constant(out: TensorType, value: int, name: str) -> te.Tensor:
     return te.compute(out.shape, lambda *i: const(value, out.dtype), name=f"T_{name}")
 
 
-def _init_records(name: str, value: int, doc: str) -> tuple[OpDef, ...]:
+def _init_records(name: str, value: int, doc: str, precision: Precision | None = None) -> tuple[OpDef, ...]:
     """Return Relay's operator without inputs, Relax's with a shape, and the ``_like`` form that
     both have.
     """
@@ -145,6 +146,7 @@ def _init_records(name: str, value: int, doc: str) -> tuple[OpDef, ...]:
         compute=lambda attrs, out: _constant(out, value, name),
         relax=Expanded(lambda e, attrs: e.call(name, e.shape(given_shape(attrs)), dtype=attrs.dtype)),
         fusion=Fusion(OpPattern.ELEMWISE),
+        precision=precision,
     )
     in_relax = OpDef(
         doc=doc,
@@ -436,6 +438,7 @@ full = OpDef(
     compute=full_compute,
     relax=Expanded(full_relax),
     fusion=Fusion(OpPattern.ELEMWISE),
+    precision=Precision.FOLLOW,
 )
 
 relax_full = OpDef(
@@ -475,6 +478,7 @@ arange = OpDef(
     extents=arange_extents,
     relax=Expanded(arange_relax),
     fusion=Fusion(reads_shape=True),
+    precision=Precision.NEVER,
 )
 
 
@@ -509,6 +513,7 @@ shape_of = OpDef(
     numpy=shape_of_numpy,
     compute=shape_of_compute,
     relax=Expanded(shape_of_relax),
+    precision=Precision.FOLLOW,
 )
 
 shape_to_tensor = OpDef(
@@ -549,7 +554,7 @@ alloc_tensor = OpDef(
 )
 
 OPS = (
-    *_init_records("zeros", 0, "Zeros."),
+    *_init_records("zeros", 0, "Zeros.", precision=Precision.FOLLOW),
     *_init_records("ones", 1, "Ones."),
     full,
     relax_full,

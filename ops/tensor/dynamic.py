@@ -25,6 +25,7 @@ from relay2relax.ops.common.shapes import check_squeezed, does_not_broadcast, no
 from relay2relax.ops.registry import table
 from relay2relax.ops.registry.attributes import Int, NoAttrs
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import (
     Definition,
     Emit,
@@ -403,6 +404,7 @@ OPS = (
         settle=_settle(1, lambda attrs, shape: ("reshape", ReshapeAttrs(shape, attrs.allowzero))),
         on_bad_values=NO_SUCH_SHAPE,
         fusion=Fusion(OpPattern.INJECTIVE, reshapes=True, reads_shape=True),
+        precision=Precision.FOLLOW,
     ),
     dynamic_operator(
         "broadcast_to", "As broadcast_to; the shape is an input.", ("data", "shape"),
@@ -411,6 +413,7 @@ OPS = (
         settle=_settle(1, _init("broadcast_to")),
         on_bad_values=NO_SUCH_SHAPE,
         fusion=Fusion(OpPattern.BROADCAST, reads_shape=True),
+        precision=Precision.FOLLOW,
     ),
     dynamic_operator(
         "tile", "As tile; the repetitions are an input.", ("data", "reps"),
@@ -419,6 +422,7 @@ OPS = (
         settle=settle_static(1, lambda attrs, reps: ("tile", TileAttrs(reps))),
         on_bad_values=NO_SUCH_SHAPE,
         fusion=Fusion(OpPattern.INJECTIVE, reads_shape=True),
+        precision=Precision.FOLLOW,
     ),
     _filled("zeros", 0, "Zeros; the shape is an input."),
     _filled("ones", 1, "Ones; the shape is an input."),
@@ -429,6 +433,7 @@ OPS = (
         attrs=InitOpAttrs, relax=_settled_relax("dyn.full", 1), settle=_settle(1, _init("full")),
         on_bad_values=NO_SUCH_SHAPE,
         fusion=Fusion(OpPattern.ELEMWISE, reads_shape=True),
+        precision=Precision.FOLLOW,
     ),
     dynamic_operator(
         "one_hot", "As one_hot; the extent of the new axis is an input.",
@@ -448,6 +453,7 @@ OPS = (
         settle=_settle_slice,
         on_bad_values="A slice is moved into the data; one that runs backwards is empty. A stride of 0 is refused.",
         fusion=Fusion(OpPattern.INJECTIVE, reads_shape=True),
+        precision=Precision.FOLLOW,
     ),
     dynamic_operator(
         "squeeze", "As squeeze; the axes are an input.", ("data", "axes"),

@@ -29,6 +29,7 @@ from relay2relax.ops.registry.attributes import (
     String,
 )
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type
@@ -405,6 +406,7 @@ take = OpDef(
     compute=take_compute,
     relax=Expanded(take_relax),
     fusion=Fusion(OpPattern.INJECTIVE),
+    precision=Precision.FOLLOW,
 )
 
 _FLAGS_AS_PLACES = Limit("apache-tvm takes places for integers", lambda attrs, types: dtype_of(types[1:]) == "bool")
@@ -435,6 +437,7 @@ strided_slice = OpDef(
     relax=Expanded(strided_slice_relax),
     layout=layout_rules.strided_slice,
     fusion=Fusion(OpPattern.INJECTIVE),
+    precision=Precision.FOLLOW,
 )
 
 relax_strided_slice = OpDef(

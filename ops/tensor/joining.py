@@ -24,6 +24,7 @@ from relay2relax.ops.registry.attributes import (
     Sections,
 )
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Tensors, V, Value
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
@@ -376,6 +377,7 @@ concatenate = OpDef(
     script=Script("concat", "tensors, axis=0"),
     layout=layout_rules.concatenate,
     fusion=Fusion(OpPattern.INJECTIVE),
+    precision=Precision.FOLLOW,
 )
 
 stack = OpDef(
@@ -406,6 +408,7 @@ split = OpDef(
     relax=Expanded(split_relax),
     layout=layout_rules.split,
     fusion=Fusion(OpPattern.INJECTIVE),
+    precision=Precision.FOLLOW,
 )
 
 _ONE_PART = Limit("apache-tvm makes of one part no tuple", lambda attrs, types: attrs.indices_or_sections in (1, ()))

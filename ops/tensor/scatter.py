@@ -23,6 +23,7 @@ from relay2relax.ops.common.places import LEFT_OUT
 from relay2relax.ops.common.shapes import ask_equal, normal_axis, tensor
 from relay2relax.ops.common.stmt_builders import nested
 from relay2relax.ops.registry.attributes import Integer, String
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type, show
@@ -417,6 +418,7 @@ scatter_elements = OpDef(
     relax=Expanded(scatter_elements_relax),
     script=Script("scatter_elements", "data, indices, updates, axis=0, reduction='update'", limits=(NO_BOOL,)),
     declares_attrs=False,
+    precision=Precision.FOLLOW,
 )
 
 scatter_nd = OpDef(
@@ -432,6 +434,7 @@ scatter_nd = OpDef(
     compute=scatter_nd_compute,
     relax=Expanded(scatter_nd_relax),
     declares_attrs=False,
+    precision=Precision.FOLLOW,
 )
 
 

@@ -26,6 +26,7 @@ from relay2relax.ops.registry.attributes import (
     IntegerArray,
 )
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Definition, Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Limit, Script
 from relay2relax.ops.registry.types import TensorType, Type, show
@@ -238,7 +239,9 @@ def space_to_depth_compute(attrs: SubPixelAttrs, out: TensorType, data: te.Tenso
     return te.compute(out.shape, element, "space_to_depth")
 
 
-def _sub_pixel(name: str, parts: Callable[..., _Parts], compute: Definition, doc: str) -> OpDef:
+def _sub_pixel(
+    name: str, parts: Callable[..., _Parts], compute: Definition, doc: str, precision: Precision | None = None
+) -> OpDef:
     def infer(attrs: SubPixelAttrs, data: Type) -> TensorType:
         found = parts(attrs, data)
         found.ask_whole()
@@ -265,6 +268,7 @@ def _sub_pixel(name: str, parts: Callable[..., _Parts], compute: Definition, doc
         compute=compute,
         relax=Expanded(relax),
         fusion=Fusion(OpPattern.INJECTIVE),
+        precision=precision,
     )
     return record
 
@@ -565,7 +569,13 @@ pixel_shuffle = OpDef(
 
 OPS: tuple[OpDef, ...] = (
     pixel_shuffle,
-    _sub_pixel("depth_to_space", _depth_to_space, depth_to_space_compute, "Move channels into blocks of the image."),
+    _sub_pixel(
+        "depth_to_space",
+        _depth_to_space,
+        depth_to_space_compute,
+        "Move channels into blocks of the image.",
+        precision=Precision.FOLLOW,
+    ),
     _sub_pixel("space_to_depth", _space_to_depth, space_to_depth_compute, "Move blocks of the image into channels."),
     OpDef(
         relay="nn.space_to_batch_nd",

@@ -41,6 +41,7 @@ from relay2relax.ops.registry.attributes import (
     OptionalIntegerArray,
 )
 from relay2relax.ops.registry.fusion import Fusion
+from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, V
 from relay2relax.ops.registry.script import Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type, show
@@ -457,6 +458,7 @@ reshape = OpDef(
     compute=reshape_compute,
     relax=Expanded(reshape_relax),
     fusion=Fusion(OpPattern.INJECTIVE, reshapes=True),
+    precision=Precision.FOLLOW,
 )
 
 relax_reshape = OpDef(
@@ -496,6 +498,7 @@ transpose = OpDef(
     script=Script("permute_dims", "x, axes=None", spread=Spread.PERMUTATION),
     layout=layout_rules.transpose,
     fusion=Fusion(OpPattern.INJECTIVE),
+    precision=Precision.FOLLOW,
 )
 
 squeeze = OpDef(
@@ -511,6 +514,7 @@ squeeze = OpDef(
     relax=Expanded(lambda e, attrs, data: e.call("squeeze", data, axis=attrs.axis)),
     layout=layout_rules.squeeze,
     fusion=Fusion(OpPattern.INJECTIVE, reshapes=True),
+    precision=Precision.FOLLOW,
 )
 
 expand_dims = OpDef(
@@ -524,6 +528,7 @@ expand_dims = OpDef(
     compute=expand_dims_compute,
     relax=Expanded(expand_dims_relax),
     fusion=Fusion(OpPattern.BROADCAST, reshapes=True),
+    precision=Precision.FOLLOW,
 )
 
 relax_expand_dims = OpDef(
@@ -576,6 +581,7 @@ broadcast_to_like = OpDef(
         lambda e, attrs, data, like: e.call("broadcast_to", data, e.shape(tensor(e.type_of(like), 1).shape))
     ),
     fusion=Fusion(OpPattern.BROADCAST),
+    precision=Precision.FOLLOW,
 )
 
 tile = OpDef(
@@ -591,6 +597,7 @@ tile = OpDef(
     relax=SameOp(),
     script=Script("tile", "data, repeats", rename={"reps": "repeats"}),
     fusion=Fusion(OpPattern.BROADCAST),
+    precision=Precision.FOLLOW,
 )
 
 repeat = OpDef(

@@ -12,6 +12,8 @@ from relay2relax import relay_ir
 from relay2relax.backends import create_executor
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.ops.registry.precision import Precision
+from relay2relax.ops.registry.table import relay_names, relay_op
 from relay2relax.relay_ir import Call, Expr, Function, IRModule, Let, TupleGetItem, const, op, transform
 from relay2relax.relay_ir.transform import TempOpAttr, ToMixedPrecision
 
@@ -270,3 +272,33 @@ def test_lstm_of_tvm() -> None:
     np.testing.assert_allclose(values(after)[0].astype("float32"), values(mod)[0], atol=0.01)
     assert isinstance(after["main"].ret_type, relay_ir.TensorType)
     assert after["main"].ret_type.dtype == "float16"
+
+
+# The lists of TVM 0.18's python/tvm/relay/transform/mixed_precision.py, as far as records exist.
+LISTS = {
+    Precision.ALWAYS: """
+    nn.batch_matmul nn.conv1d nn.conv1d_transpose nn.conv2d nn.conv2d_transpose nn.conv3d
+    nn.conv3d_transpose nn.dense
+    """,
+    Precision.FOLLOW: """
+    add argmax argmin argwhere broadcast_to_like cast cast_like clip concatenate copy divide
+    dyn.broadcast_to dyn.full dyn.reshape dyn.strided_slice dyn.tile expand_dims fast_erf
+    fast_exp fast_tanh full greater greater_equal image.resize2d less less_equal max maximum min
+    minimum multiply nn.adaptive_max_pool1d nn.adaptive_max_pool2d nn.adaptive_max_pool3d
+    nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.batch_flatten nn.batch_norm nn.bias_add
+    nn.depth_to_space nn.dropout nn.global_max_pool2d nn.leaky_relu nn.max_pool1d nn.max_pool2d
+    nn.max_pool3d nn.pad nn.prelu nn.relu reshape scatter_elements scatter_nd shape_of sigmoid
+    split sqrt squeeze strided_slice subtract take tanh tile transpose where zeros
+    """,
+    Precision.NEVER: """
+    arange erf exp mean nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d nn.adaptive_avg_pool3d
+    nn.cross_entropy nn.cross_entropy_with_logits nn.global_avg_pool2d nn.l2_normalize
+    nn.layer_norm nn.softmax power sum variance
+    """,
+}
+
+
+def test_records_say_what_tvm_lists() -> None:
+    expected = {name: precision for precision, names in LISTS.items() for name in names.split()}
+    records = {name: relay_op(name) for name in relay_names()}
+    assert {name: one.precision for name, one in records.items() if one and one.precision} == expected
