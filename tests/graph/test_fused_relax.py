@@ -231,7 +231,7 @@ def test_patterns_of_users_match_both() -> None:
 
 def test_many_layers_in_a_row() -> None:
     """As many names as there are layers, of Relay and of Relax; nothing goes over them again."""
-    count = sweep.ROW // 10
+    count = sweep.ROW // 25
     x = relay_ir.var("x", shape=(2, 3))
     y: Any = x
     for _ in range(count):
