@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
 
-from relay2relax.graph.errors import holds_no_weight, ill_formed, no_input, used_too_early
+from relay2relax.graph.errors import holds_no_weight, ill_formed, named_twice, no_input, used_too_early
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
     CallAttrs,
@@ -82,7 +82,7 @@ def _check_names(graph: MSCGraph) -> None:
     prims = {prim.name for prim in graph.prims}
     for node in graph.nodes:
         if node.name in known:
-            raise GraphError(f"two nodes are named {node.name!r}")
+            raise named_twice(node.name)
         if not known.issuperset(node.operands):
             _check_operands(node, known, every)
         if node.kind is NodeKind.LET and node.operands and graph.find_node(node.operands[0]).kind is not NodeKind.BIND:

@@ -10,6 +10,11 @@ def ill_formed(node: MSCJoint) -> GraphError:
     return GraphError(f"node {node.name!r} is not well formed: {node.optype} with {node.attrs!r}")
 
 
+def named_twice(name: str) -> GraphError:
+    """Return the error for a name that two nodes have."""
+    return GraphError(f"two nodes are named {name!r}")
+
+
 def used_too_early(node: MSCJoint, name: str) -> GraphError:
     """Return the error for a node that uses one that follows it, or is not there."""
     return GraphError(f"node {node.name!r} uses {name!r}, which does not come before it")

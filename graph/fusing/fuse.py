@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from relay2relax.core.dtype import Array
+from relay2relax.graph.errors import named_twice
 from relay2relax.graph.fused import numbered, ordered, rewired
 from relay2relax.graph.fusing.places import Place, places_in
 from relay2relax.graph.kinds import NodeKind
@@ -29,7 +30,7 @@ def fuse(graph: MSCGraph, weights: Mapping[str, Array], patterns: Sequence[Fusio
     """
     places = places_in(graph, weights)
     present = {spelled(node.op) for node in graph.nodes}
-    fusing = _Fusing(graph)
+    fusing = Fusing(graph)
     for pattern in patterns:
         if present.issuperset(pattern.needs):
             for place in places.of(pattern):
@@ -37,12 +38,13 @@ def fuse(graph: MSCGraph, weights: Mapping[str, Array], patterns: Sequence[Fusio
     return fusing.graph_of_rest()
 
 
-class _Fusing:
+class Fusing:
     """A graph on its way: the fused nodes so far, by the last of their parts."""
 
     def __init__(self, graph: MSCGraph) -> None:
         self.graph = graph
         self.made: dict[str, MSCJoint] = {}
+        self.names: set[str] = set()
         self.taken: set[str] = set()
         # What stands for the results of a node that has several, by the nodes that they were.
         self.fields: dict[str, MSCJoint] = {}
@@ -57,11 +59,48 @@ class _Fusing:
             raise GraphError(f"the pattern {pattern.name!r} has several results, for graphs of Relay programs only")
         if not self._may_fuse((root, *also), inside) or not pattern.check(place.match):
             return
-        node = self._node(pattern, place)
+        parts = sorted(map(self.graph.find_node, inside), key=lambda node: node.index)
+        order = {role: at for at, role in enumerate(pattern.weights.values())}
+        held = dict(sorted(_weights(parts, place.roles), key=lambda one: order.get(one[0], len(order))))
+        name = self.supply.fresh(pattern.name, "_")
+        node = self._node(name, pattern.name, place.arguments, parts, root, held)
         if also:
             node = self._with_results(node, [root, *also])
+        self._put(root, node, inside, also)
+
+    def take_named(
+        self, name: str, pattern: str, params: tuple[str, ...], parts: Sequence[str], held: Mapping[str, str]
+    ) -> None:
+        """Fuse the nodes ``parts``, the last of which is their result, to the node ``name``.
+
+        ``held`` are the weights that it holds, by role. Raises GraphError where there are no such
+        nodes, or they cannot be one.
+        """
+        for one in (*params, *parts):
+            self.graph.find_node(one)
+        if name in self.names or self.graph.has_node(name):
+            raise named_twice(name)
+        root = parts[-1] if parts else ""
+        if not root or self.graph.find_node(root).kind is NodeKind.CONSTANT or not self._may_fuse((root,), parts):
+            raise GraphError(f"the parts of {name!r} cannot be one node: {', '.join(parts) or 'none'}")
+        nodes = [self.graph.find_node(one) for one in parts]
+        given = {*params, *parts}
+        for node in nodes:
+            if not given.issuperset(node.operands):
+                missing = next(one for one in node.operands if one not in given)
+                raise GraphError(f"the part {node.name!r} of {name!r} uses {missing!r}, which is no operand of it")
+        known = {tensor.name: tensor for node in nodes for tensor in node.weights.values()}
+        for role, weight in held.items():
+            if weight not in known:
+                raise GraphError(f"the parts of {name!r} hold no {weight!r}, which is to be its {role!r}")
+        weights = {role: known[weight] for role, weight in held.items()}
+        self._put(root, self._node(name, pattern, params, nodes, root, weights), parts)
+
+    def _put(self, root: str, node: MSCJoint, inside: Sequence[str], also: Sequence[str] = ()) -> None:
+        within = set(inside)
         self.made[root] = node
-        self.taken.update(name for name in inside if name not in also and self._leaves(name, inside))
+        self.names.add(node.name)
+        self.taken.update(name for name in inside if name not in also and self._leaves(name, within))
 
     def _with_results(self, node: MSCJoint, results: Sequence[str]) -> MSCJoint:
         """Return a node with several results: a tuple, whose fields are nodes of the names that the
@@ -94,25 +133,30 @@ class _Fusing:
                 return False
         return True
 
-    def _leaves(self, name: str, inside: Sequence[str] | set[str]) -> bool:
+    def _leaves(self, name: str, inside: set[str]) -> bool:
         """Whether all users of a node are inside; the result of a match is replaced, not left
         out.
         """
         return name != self.graph.result and all(user.name in inside for user in self.graph.children(name))
 
-    def _node(self, pattern: FusionPattern, place: Place) -> MSCJoint:
-        graph, last, operands = self.graph, self.graph.find_node(place.root), place.arguments
-        name = self.supply.fresh(pattern.name, "_")
-        parts = sorted(map(graph.find_node, place.inside), key=lambda node: node.index)
+    def _node(
+        self,
+        name: str,
+        op: str,
+        operands: tuple[str, ...],
+        parts: Sequence[MSCJoint],
+        root: str,
+        held: Mapping[str, MSCTensor],
+    ) -> MSCJoint:
+        """Return the node of ``parts``, with what they give where they are fused alone."""
+        graph, last = self.graph, self.graph.find_node(root)
         params = [_parameter(graph.find_node(one)) for one in dict.fromkeys(operands)]
-        order = {role: at for at, role in enumerate(pattern.weights.values())}
-        held = dict(sorted(_weights(parts, place.roles), key=lambda one: order.get(one[0], len(order))))
         spans = {one.name: graph.weight_spans[one.name] for one in held.values() if one.name in graph.weight_spans}
-        inner = MSCGraph(name, numbered([*params, *parts]), operands, place.root, graph.prims, weight_spans=spans)
-        outputs = tuple(_output(one, place.root, name) for one in last.outputs)
+        inner = MSCGraph(name, numbered([*params, *parts]), operands, root, graph.prims, weight_spans=spans)
+        outputs = tuple(_output(one, root, name) for one in last.outputs)
         inputs = tuple(tensor.name for one in operands for tensor in graph.find_node(one).outputs)
         return MSCJoint(
-            last.index, name, NodeKind.FUSED, pattern.name, operands, inputs, outputs, held, FusedAttrs(inner),
+            last.index, name, NodeKind.FUSED, op, operands, inputs, outputs, held, FusedAttrs(inner),
             last.scope if graph.is_relax else _BLOCK, last.span, info=last.info, dataflow=last.dataflow,
         )  # fmt: skip
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
+from relay2relax.graph.model import GraphError
 from relay2relax.graph.patterns.msc import msc_patterns
 from relay2relax.graph.patterns.nn import nn_patterns
-from relay2relax.graph.patterns.pattern import FusionPattern
+from relay2relax.graph.patterns.pattern import Emit, FusionPattern
 from relay2relax.graph.patterns.relax import relax_patterns
 from relay2relax.relax_ir.ir.expr import Expr as RelaxExpr
 
@@ -29,3 +30,15 @@ def relax_form(name: str, of_relax: bool = False) -> Callable[..., RelaxExpr] | 
         return _REGISTERED[name].relax
     known = relax_patterns() if of_relax else (*msc_patterns(), *nn_patterns())
     return next((one.relax for one in known if one.name == name), None)
+
+
+def emitted(form: Callable[..., RelaxExpr], emit: Emit, operands: Iterable[RelaxExpr]) -> RelaxExpr:
+    """Return what ``form`` emits of a fused node, its operands and what it holds.
+
+    Raises GraphError where the node is not what its pattern matches: documents may say anything.
+    """
+    try:
+        return form(emit, *operands, *emit.held.values())
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError) as error:
+        node = emit.node
+        raise GraphError(f"the parts of {node.name!r} are not those of the pattern {node.op!r}: {error}") from error

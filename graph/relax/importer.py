@@ -234,9 +234,9 @@ class _Graph:
             self.captured[value] = name = self.input(value, captured=True)
             return name
         kind, op = _kind(value)
+        info, refs = self.module.inference.of(value), self.refs(value)
         name = self.fresh((op or kind.value).rpartition(".")[2])
-        info = self.module.inference.of(value)
-        self.add(name, kind, self.refs(value), RelaxAttrs(self.expr(value)), info, op=op)
+        self.add(name, kind, refs, RelaxAttrs(self.expr(value)), info, op=op)
         return name
 
     def expr(self, expr: Expr) -> Expr:

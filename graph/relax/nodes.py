@@ -19,7 +19,7 @@ from relay2relax.graph.model import (
     MSCGraph,
     MSCJoint,
 )
-from relay2relax.graph.patterns.forms import relax_form
+from relay2relax.graph.patterns.forms import emitted, relax_form
 from relay2relax.graph.patterns.pattern import Emit
 from relay2relax.graph.relax.frames import Frame
 from relay2relax.graph.relax.fusion import composite, parameters
@@ -121,7 +121,7 @@ def _in_place(export: Translation, frame: Frame, node: MSCJoint, parts: MSCGraph
         def call(name: str, *operands: RelaxExpr, **attrs: object) -> RelaxExpr:
             return export.builder.emit(call_op(name, *operands, span=node.span, **attrs))
 
-        return form(Emit(call, node, dict(zip(node.weights, held, strict=True))), *given, *held)
+        return emitted(form, Emit(call, node, dict(zip(node.weights, held, strict=True))), given)
     inner = replace(frame, graph=parts, values=dict(zip(parts.params, args, strict=True)))
     for part in parts.nodes:
         if part.name not in inner.values:

@@ -23,7 +23,7 @@ from relay2relax.graph.model import (
     RelaxAttrs,
     weight_data,
 )
-from relay2relax.graph.patterns.forms import relax_form
+from relay2relax.graph.patterns.forms import emitted, relax_form
 from relay2relax.graph.patterns.pattern import Emit
 from relay2relax.graph.relax.fusion import Fused, composite, parameters
 from relay2relax.relax_ir.analysis.hashing import structural_hash
@@ -215,7 +215,7 @@ class _Build:
             frame.bound.append((node, Binding(var, made)))
             return var
 
-        return form(Emit(call, node, held), *(given[name] for name in parts.params), *held.values())
+        return emitted(form, Emit(call, node, held), [given[name] for name in parts.params])
 
     def name(self, frame: _Frame, node: MSCJoint, value: Expr, outside: bool = False) -> None:
         """Bind ``value`` to the variable of a node; ``outside`` of its block it is seen as well."""

@@ -91,7 +91,16 @@ def again(mod: relax_ir.IRModule, entry: str = "main") -> None:
     assert relax_ir.first_difference(graph.to_relax(read, weights), canonical) is None
 
 
-@pytest.mark.parametrize("text", [CHAPTER, EVERYTHING])
+# A result that is no variable, with constants in it.
+TUPLES = """
+@R.function
+def main(x: R.Tensor((2,), dtype="float32")):
+    y = R.add(x, R.const(2.0, "float32"))
+    return (y, R.const(1.0, "float32"), (x, R.const(3.0, "float32")))
+"""
+
+
+@pytest.mark.parametrize("text", [CHAPTER, EVERYTHING, TUPLES])
 def test_program_becomes_a_graph_and_a_program_again(text: str) -> None:
     again(relax_ir.parse(text))
 

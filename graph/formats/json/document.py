@@ -7,8 +7,9 @@ Of a Relay program that part holds graphs that nodes hold and of other functions
 first is the document itself), and one Relay JSON document (``objects``) of everything typed:
 attributes, annotations, spans. Nodes refer into both by index. Of a Relax program it is the
 ``script``, with constants by the names of the weights; these ``weights``; and the ``names`` of the
-nodes of each graph, in order, for a script has Python's names. Without that part a document is what
-MSC reads and writes.
+nodes of each graph, in order, for a script has Python's names. A script cannot say which nodes are
+fused: it has their parts, and ``fused`` says what became one node of them. Without that part a
+document is what MSC reads and writes.
 """
 
 from __future__ import annotations
@@ -234,13 +235,43 @@ class Weight(Tensor):
     scalar: Scalar
 
 
-class ScriptExtra(Form):
-    """A Relax program as a script."""
+class FusedNode(Form):
+    """Nodes of a script that are one node.
+
+    ``params`` are the nodes that its operands stand for. The last of ``parts`` is their result.
+    ``weights`` are those that the node holds, by role.
+    """
+
+    name: str
+    pattern: str
+    params: tuple[str, ...]
+    parts: tuple[str, ...]
+    weights: dict[str, str]
+
+
+class FusedGraph(Form):
+    """The fused nodes of a function.
+
+    ``order`` are the names of all its nodes, and ``prims`` its symbolic extents, which the order of
+    the script would number otherwise.
+    """
+
+    order: tuple[str, ...]
+    prims: tuple[Prim, ...]
+    nodes: tuple[FusedNode, ...]
+
+
+class ScriptExtra(Form, omit_defaults=True):
+    """A Relax program as a script.
+
+    ``fused`` are the functions with fused nodes, by name; it stands only where there are such.
+    """
 
     version: Literal[1]
     script: str
     weights: tuple[Weight, ...]
     names: dict[str, tuple[str, ...]]
+    fused: dict[str, FusedGraph] = field(default_factory=dict)
 
 
 class RelaxDocument(Graph[Node]):

@@ -15,6 +15,8 @@ from relay2relax.core.words import shown
 from relay2relax.graph.check import check_well_formed
 from relay2relax.graph.formats.json import document
 from relay2relax.graph.formats.json.scalars import parse_scalar, stand_in
+from relay2relax.graph.fused import numbered
+from relay2relax.graph.fusing.fuse import Fusing
 from relay2relax.graph.kinds import NodeKind, PatternKind
 from relay2relax.graph.model import (
     CallAttrs,
@@ -112,7 +114,65 @@ def _relax_graph(written: document.RelaxDocument) -> MSCGraph:
             f"{_WHAT}: the names are not those of the nodes of its script at $.{document.EXTRA}.names",
             kind=reading.JSON_DOCUMENT,
         )
-    return graph
+    if extra.fused:
+        check_well_formed(graph)
+    unknown = [name for name in extra.fused if name != graph.name and name not in graph.functions]
+    if unknown:
+        raise ParseError(
+            f"{_WHAT}: there is no function {unknown[0]!r} at $.{document.EXTRA}.fused", kind=reading.JSON_DOCUMENT
+        )
+    functions = {name: _fused(one, extra.fused.get(name)) for name, one in graph.functions.items()}
+    return replace(_fused(graph, extra.fused.get(graph.name)), functions=functions)
+
+
+def _fused(graph: MSCGraph, written: document.FusedGraph | None) -> MSCGraph:
+    """Return a function with its nodes fused as a document says."""
+    if written is None:
+        return graph
+    place = f"$.{document.EXTRA}.fused.{graph.name}"
+    fusing = Fusing(_with_prims(graph, written.prims))
+    try:
+        for one in written.nodes:
+            fusing.take_named(one.name, one.pattern, one.params, one.parts, one.weights)
+    except GraphError as error:
+        raise placed(error, f"{_WHAT}: {place}.nodes[{len(fusing.made)}]", reading.JSON_DOCUMENT) from None
+    fused = fusing.graph_of_rest()
+    known = {node.name: node for node in fused.nodes}
+    if sorted(known) != sorted(written.order):
+        raise ParseError(f"{_WHAT}: the names are not those of the nodes at {place}.order", kind=reading.JSON_DOCUMENT)
+    return replace(fused, nodes=numbered([known[name] for name in written.order]))
+
+
+def _with_prims(graph: MSCGraph, written: tuple[document.Prim, ...]) -> MSCGraph:
+    """Return a function with its symbolic extents as a document names them, where it has them."""
+    prims = tuple(MSCPrim(one.name, one.optype, one.parents, one.attrs) for one in written)
+    if prims == graph.prims:
+        return graph
+    numbers: dict[object, int] = {}
+    names = {number: name for name, number in _numbered(prims, numbers).items()}
+    mine = _numbered(graph.prims, numbers)
+    if not names.keys() >= set(mine.values()):
+        return graph
+    nodes = [
+        replace(node, outputs=tuple(replace(t, prims=_prims_of(t, mine, names)) for t in node.outputs))
+        for node in graph.nodes
+    ]
+    return replace(graph, nodes=tuple(nodes), prims=prims)
+
+
+def _numbered(prims: tuple[MSCPrim, ...], numbers: dict[object, int]) -> dict[str, int]:
+    """Return numbers of prims by their names; those of equal extents are the same."""
+    found: dict[str, int] = {}
+    for one in prims:
+        parents = tuple(found.get(parent, -1) for parent in one.parents)
+        # Where a variable is met first says nothing about it.
+        key = one.name if one.optype in {"shape", "Var"} else (one.optype, parents, tuple(sorted(one.attrs.items())))
+        found[one.name] = numbers.setdefault(key, len(numbers))
+    return found
+
+
+def _prims_of(tensor: MSCTensor, mine: Mapping[str, int], names: Mapping[int, str]) -> tuple[str, ...]:
+    return tuple(names[mine[prim]] if prim in mine else prim for prim in tensor.prims)
 
 
 # --- Relay ----------------------------------------------------------------------------------------

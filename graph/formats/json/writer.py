@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from relay2relax.core.words import word
 from relay2relax.graph.formats.attrs_text import attrs_text
 from relay2relax.graph.formats.json import document
 from relay2relax.graph.formats.json.scalars import scalar_text, stand_in
+from relay2relax.graph.fused import unfuse
 from relay2relax.graph.kinds import NodeKind
 from relay2relax.graph.model import (
     CallAttrs,
@@ -51,15 +53,13 @@ def to_json(graph: MSCGraph, extras: bool = True) -> str:
     ``extras=False`` leaves out all that MSC itself does not know.
 
     Raises UnsupportedError where an operator without record has attributes of unknown form, or
-    TVMScript cannot say what a Relax program does; GraphError for a Relax program with fused nodes,
-    which a script cannot say: ``unfuse`` it first, and ``fuse`` what is read back.
+    TVMScript cannot say what a Relax program does; GraphError for a Relax program with fused nodes
+    in a branch or a local function.
     """
     form: Form
     if not extras:
         form = document.Graph(*_shared(graph), _nodes(graph), _prims(graph))
     elif graph.is_relax:
-        if any(node.kind is NodeKind.FUSED for node in graph.nodes):
-            raise GraphError(f"{graph.name!r} has fused nodes, which a script of Relax cannot say; unfuse it")
         form = document.RelaxDocument(*_shared(graph), _nodes(graph), _prims(graph), _relax_program(graph))
     else:
         form = _Writer(graph).program()
@@ -108,7 +108,17 @@ def _tensor(tensor: MSCTensor) -> document.Tensor:
 
 
 def _relax_program(graph: MSCGraph) -> document.ScriptExtra:
-    """Return what MSC drops of a Relax program."""
+    """Return what MSC drops of a Relax program: a script of what was fused, and what that was."""
+    functions = {graph.name: graph, **graph.functions}
+    fused = {
+        name: document.FusedGraph(tuple(node.name for node in one.nodes), _prims(one), tuple(map(_fused_node, nodes)))
+        for name, one in functions.items()
+        if (nodes := [node for node in one.nodes if isinstance(node.attrs, FusedAttrs)])
+    }
+    graph = replace(unfuse(graph), functions={name: unfuse(one) for name, one in graph.functions.items()})
+    for part in graph.subgraphs():
+        if any(node.kind is NodeKind.FUSED for node in part.nodes):
+            raise GraphError(f"{part.name!r} is a branch or a local function with fused nodes; unfuse it")
     constants = {
         node.weights["const"].name: (node.weights["const"], node.attrs.scalar)
         for part in graph.subgraphs()
@@ -124,8 +134,31 @@ def _relax_program(graph: MSCGraph) -> document.ScriptExtra:
             document.Weight(**asdict(_tensor(tensor)), scalar=scalar_text(scalar))
             for tensor, scalar in constants.values()
         ),
-        {part.name: tuple(node.name for node in part.nodes) for part in graph.subgraphs()},
+        {part.name: tuple(node.name for node in _as_read(part)) for part in graph.subgraphs()},
+        fused,
     )
+
+
+def _fused_node(node: MSCJoint) -> document.FusedNode:
+    (parts,) = node.bodies
+    names = [part.name for part in parts.nodes if part.kind is not NodeKind.INPUT]
+    weights = {role: tensor.name for role, tensor in node.weights.items()}
+    return document.FusedNode(node.name, node.op, parts.params, tuple(names), weights)
+
+
+def _as_read(graph: MSCGraph) -> Iterable[MSCJoint]:
+    """Return the nodes in the order in which a script gives them: parameters, and the others with
+    constants, and what comes from around the graph, where they are used first.
+    """
+    leaves = (NodeKind.INPUT, NodeKind.CONSTANT)
+    found = {name: graph.find_node(name) for name in graph.params}
+    for node in graph.nodes:
+        if node.kind not in leaves:
+            used = [one for one in map(graph.find_node, node.operands) if one.kind in leaves]
+            found.update((one.name, one) for one in used)
+            found[node.name] = node
+    result = graph.find_node(graph.result)
+    return {**found, result.name: result}.values()
 
 
 # --- Relay ----------------------------------------------------------------------------------------

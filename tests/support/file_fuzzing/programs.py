@@ -96,6 +96,28 @@ class Module:
         return (a, b, e)
 """,
 )  # fmt: skip
+# What becomes fused nodes: a linear layer, an activation, attention.
+LAYERS = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(
+        x: R.Tensor((2, 3, 4), dtype="float32"), w: R.Tensor((4, 4), dtype="float32")
+    ) -> R.Tensor((2, 3, 4), dtype="float32"):
+        with R.dataflow():
+            t = R.permute_dims(w)
+            p = R.matmul(x, t)
+            a = R.add(p, R.const([1.0, 2.0, 3.0, 4.0], "float32"))
+            s = R.sigmoid(a)
+            m = R.multiply(a, s)
+            k = R.permute_dims(m, axes=[0, 2, 1])
+            q = R.matmul(m, k)
+            d = R.divide(q, R.const(2.0, "float32"))
+            e = R.nn.softmax(d)
+            y = R.matmul(e, x)
+            R.output(y)
+        return y
+"""
 RELAY = (
     """#[version = "0.0.5"]
 type List[A] {
@@ -247,6 +269,8 @@ def _graph_seeds() -> list[bytes]:
     for text in RELAX:
         found, _ = graph.from_relax(rx.parse(text))
         made.append(graph.to_json(found).encode())
+    found, weights = graph.from_relax(rx.parse(LAYERS))
+    made.append(graph.to_json(graph.fuse(found, weights, graph.relax_patterns())).encode())
     return made
 
 
@@ -258,7 +282,7 @@ def damage_graph(rng: random.Random, data: bytes, others: list[bytes]) -> bytes:
         document = json.loads(data)
     except (ValueError, RecursionError):
         return damage_bytes(rng, data, others)
-    for key in ("objects", "nodes", "graphs"):
+    for key in ("objects", "nodes", "graphs", "fused"):
         extra = document.get("relay2relax") if isinstance(document, dict) else None
         if isinstance(extra, dict) and isinstance(extra.get(key), (dict, list)) and rng.randrange(6) == 0:
             extra[key] = damage_document(rng, extra[key])
