@@ -147,6 +147,7 @@ def test_who_is_not_installed_is_named(parts: SimpleNamespace, monkeypatch: pyte
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.sweep(every=2)
 def test_who_stops_a_run_has_what_was_measured(tmp_path: Path, recorded_tiny: Path) -> None:
     """The second model takes so long that there is time to stop."""
     models = tmp_path / "models"

@@ -299,6 +299,7 @@ def test_dims_name_the_batch(model: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.compiler
+@pytest.mark.sweep(every=2)
 def test_profile_shows_every_kernel(model: Path, params: Path, tmp_path: Path) -> None:
     environment = {"RELAY2RELAX_CACHE": str(tmp_path / "cache")}
     given = ("run", model, "--params", params, "--backend", "c", "--via", "tir", "--profile")

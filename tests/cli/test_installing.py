@@ -34,6 +34,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.skipif(not all(map(find_spec, ("pip", "setuptools"))), reason="no pip, or no setuptools")
+@pytest.mark.sweep(every=2)
 def test_pip_leaves_nothing_behind_and_takes_nothing_left_behind(checkout: Path, tmp_path: Path) -> None:
     before = contents(checkout)
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-compile"]

@@ -73,6 +73,7 @@ def test_memory_and_steps(command: Command, line: str) -> None:
     assert "error[R2R-0832]: the limit of 1000 steps is reached" in said
 
 
+@pytest.mark.sweep(every=2)
 def test_what_stays_within_its_limits(folder: Path) -> None:
     """Tables of the package that are larger are no part of the work, though it loads them."""
     limits = ["--limit-memory", "1GiB", "--limit-time", "1m", "--limit-steps", "1000", "--limit-extents", "3"]

@@ -31,6 +31,7 @@ def shell(line: str, folder: Path, **env: str) -> subprocess.CompletedProcess[st
     return done
 
 
+@pytest.mark.sweep(every=2)
 def test_ascii_alone(folder: Path) -> None:
     done = shell("$R inspect m.relay", folder, PYTHONIOENCODING="ascii")
     assert done.returncode == 0
@@ -52,6 +53,7 @@ def test_pipe_that_nobody_reads(folder: Path) -> None:
     assert done.stderr.strip() == "141"
 
 
+@pytest.mark.sweep(every=2)
 def test_nothing_is_printed_into_a_file_of_the_result(folder: Path) -> None:
     """A file that is opened where standard output is closed would be standard output."""
     done = shell("$R convert m.relay --out out >&- 2>&-", folder)
@@ -76,6 +78,7 @@ def test_seeds_are_not_negative(folder: Path) -> None:
     assert shell("$R run m.relay --seed -1", folder).returncode == 2
 
 
+@pytest.mark.sweep(every=2)
 def test_weights_are_verified_where_that_is_asked(folder: Path) -> None:
     from relay2relax import relay_ir
 

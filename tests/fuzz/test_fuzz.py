@@ -17,6 +17,7 @@ def seeds() -> list[bytes]:
     return fuzzing.seeds()
 
 
+@pytest.mark.sweep(every=2)
 def test_seeds_are_of_every_kind(seeds: list[bytes]) -> None:
     kinds = {
         "params" if one.startswith(fuzzing.PARAMS_MARK) else "json" if one[:1] == b"{" else "text" for one in seeds

@@ -235,6 +235,7 @@ def renamed(one: MSCGraph, names: dict[str, str]) -> MSCGraph:
     return replace(one, nodes=tuple(nodes), result=known[one.result])
 
 
+@pytest.mark.sweep(every=2)
 def test_long_programs_take_time_in_proportion() -> None:
     size = 5_000
     mine, again = (drawn(random.Random(1), size, lambda _, name: name) for _ in range(2))

@@ -359,6 +359,7 @@ def test_edges_from_far_above_are_lines() -> None:
     assert '"0/abs" -> "0/add"' not in picture
 
 
+@pytest.mark.sweep(every=2)
 def test_dot_of_a_thousand_nodes_is_drawn_in_seconds() -> None:
     dot = shutil.which("dot")
     if dot is None:

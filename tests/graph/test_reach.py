@@ -121,6 +121,7 @@ def test_networkx_has_what_nodes_and_edges_are(net: MSCGraph) -> None:
     assert net.dag.has_node("relu")
 
 
+@pytest.mark.sweep(every=2)
 def test_a_chain_is_asked_without_recursion() -> None:
     """Squares of the number of nodes would take minutes."""
     size = 40_000

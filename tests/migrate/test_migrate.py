@@ -127,6 +127,7 @@ def test_a_process_that_dies_is_an_entry(tmp_path: Path) -> None:
     assert (found.verdict, found.why) == ("crashed", ("Fatal Python error: none",))
 
 
+@pytest.mark.sweep(every=2)
 def test_a_limit_of_time_is_an_entry(tmp_path: Path) -> None:
     # A loop that ends after 2**62 turns.
     (tmp_path / "net.relay").write_text(

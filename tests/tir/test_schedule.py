@@ -227,6 +227,7 @@ def test_random_schedules(choice: st.DataObject) -> None:
 @pytest.mark.tvm
 @settings(max_examples=12)
 @given(choice=st.data())
+@pytest.mark.sweep(every=2)
 def test_random_schedules_in_tvm(run_in_tvm: Callable[..., list[np.ndarray]], choice: st.DataObject) -> None:
     func = choice.draw(st.sampled_from(PROGRAMS))
     scheduled, _ = random_schedule(func, choice.draw)

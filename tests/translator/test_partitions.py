@@ -75,6 +75,7 @@ def test_recorded_partitions_stay_and_compute_the_same(recorded: Any) -> None:
 @pytest.mark.golden
 @pytest.mark.tvm
 @pytest.mark.sweep
+@pytest.mark.sweep(every=2)
 def test_tvms_run_codegen_takes_each_region_once(recorded: Any) -> None:
     import tvm
     from tvm import relax as tvm_relax

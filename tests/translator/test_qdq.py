@@ -79,6 +79,7 @@ def exact_products(x: np.ndarray, w: np.ndarray, b: np.ndarray, ratio: Fraction,
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.sweep(every=2)
 def test_the_stated_bound_holds_against_rational_arithmetic(backend: str) -> None:
     """The bound is of Relay's integers and ours; each is within its own part of the exact value."""
     text = """%0 = qnn.dense(%x, %w, 0, 0, 0.037f, 0.0021f, units=7, out_dtype="int32");

@@ -249,7 +249,7 @@ def results(translate: Any) -> dict[str, np.ndarray]:
     return dict(zip(CASES, found, strict=True))
 
 
-@pytest.mark.sweep(every=2)
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("translate", [translator.via_graph, translator.lower_to_tir])
 @pytest.mark.parametrize("name", list(CASES))
 def test_apache_tvm_computes_what_relay_computed(name: str, translate: Any) -> None:

@@ -203,6 +203,7 @@ def test_frames_are_presented_while_it_is_panned(window: Browser, long: Path, sc
     assert any(_presented(window) >= 30 for _ in range(3))
 
 
+@pytest.mark.sweep(every=2)
 def test_large_graphs_open_folded(window: Browser, folder: Path) -> None:
     """At most 1 MB and 200 bytes for each of 50,000 nodes; they are found, by a sample of names."""
     count = 2_000 if sweep.LEVEL == "sample" else 50_000

@@ -74,6 +74,7 @@ def test_attention_is_one_stage_behind_its_packing(shape: tuple[int, int, int, i
 
 @pytest.mark.compiler
 @pytest.mark.parametrize("machine", [Machine(16, 16, 1), Machine(64, 32, 1)], ids=["sse", "avx512"])
+@pytest.mark.sweep(every=2)
 def test_values_do_not_depend_on_threads(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     # Compiled for another machine than this one: the schedules differ, the code runs here all the
     # same.

@@ -54,6 +54,7 @@ def arguments(rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="the system has no interval timers")
 @pytest.mark.parametrize("rows", ["4", "?"])
+@pytest.mark.sweep(every=2)
 def test_a_signal_handler_may_call_the_same_function(rows: str) -> None:
     call = main(rows)
     outer, inner = arguments(4), arguments(4 if rows == "4" else 7)

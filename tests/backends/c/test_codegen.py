@@ -255,6 +255,7 @@ def test_a_compiler_that_fails_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 @pytest.mark.compiler
+@pytest.mark.sweep(every=2)
 def test_processes_may_compile_the_same_module_at_once(tmp_path: Path) -> None:
     program = (
         "import numpy as np\nfrom relay2relax.backends.c import compile_prim_funcs\nfrom relay2relax.tir import te\n"
@@ -276,6 +277,7 @@ def test_a_buffer_is_flattened_in_row_major_order() -> None:
 
 
 @pytest.mark.compiler
+@pytest.mark.sweep(every=2)
 def test_nothing_hangs_on_asserts(tmp_path: Path) -> None:
     """``python -O`` leaves assert statements out; a build must not need what they do."""
     program = (

@@ -237,6 +237,7 @@ def test_instruction_set(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="not x86-64")
+@pytest.mark.sweep(every=2)
 def test_several_instruction_sets(tmp_path: Path) -> None:
     """Each set that the processor has, forced, gives the numbers of the virtual machine.
 

@@ -56,6 +56,7 @@ def product(rows: int | Var, inner: int, columns: int, form: str) -> PrimFunc:
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=["sse", "avx2", "avx512"])
+@pytest.mark.sweep(every=2)
 def test_products_of_odd_extents(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = [(1, 37, 19), (13, 17, 21), (64, 48, 50), (3, 2, 5), (30, 8, 1), (1, 1, 1)]
     cases = [(size, form) for size in sizes for form in ("nn", "nt", "tn", "tt")]

@@ -171,6 +171,7 @@ def test_weights_that_are_parameters_are_packed_by_a_function_of_their_own(name:
     check(backends.VirtualMachine(backends.build(program, target="numpy"))["main"](x, *packed.values()), expected)
 
 
+@pytest.mark.sweep(every=2)
 def test_weights_are_packed_over_whole_tensors_at_a_time() -> None:
     text = """
 def @main(%x: Tensor[(3, 500), float32], %w: Tensor[(1000, 500), float32], %b: Tensor[(1000), float32]) {

@@ -56,6 +56,7 @@ def test_spread(check: Any, axis: Any, keepdims: bool) -> None:
     check(record("std"), [X], X.std(axis, keepdims=keepdims), axis=axis, keepdims=keepdims, reduction=30)
 
 
+@pytest.mark.sweep(every=2)
 def test_medians(check: Any, torch: Any) -> None:
     x = torch.from_numpy(X[:, :, :4].copy())
     for axis, keepdims in itertools.product((0, 1, -1), (False, True)):

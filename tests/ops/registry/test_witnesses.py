@@ -107,6 +107,7 @@ def wrong(test: NodeTest, value: Any) -> list[str]:
     return result
 
 
+@pytest.mark.sweep(every=2)
 def test_values_of_node_tests(node_tests: list[NodeTest]) -> None:
     mistakes = []
     for test in node_tests:

@@ -69,6 +69,7 @@ def cases(recorded: Any, name: str) -> Iterator[tuple[dict[str, Any], IRModule, 
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", ["operators", "dynamic", "frontend_onnx", "frontend_torch"])
+@pytest.mark.sweep(every=2)
 def test_recorded_values(recorded: Any, name: str, run_op: Any, agrees: Any) -> None:
     seen = 0
     for case, mod, call in cases(recorded, name):

@@ -305,6 +305,7 @@ def test_no_block() -> None:
         context.match_dfb(3)
 
 
+@pytest.mark.sweep(every=2)
 def test_a_chain_may_be_long() -> None:
     count = 3000
     lines = "; ".join(f"v{i} = relu {f'v{i - 1}' if i else 'x'}" for i in range(count))

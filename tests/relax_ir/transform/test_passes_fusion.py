@@ -187,6 +187,7 @@ with R.dataflow():
 
 @pytest.mark.tvm
 @pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.sweep(every=2)
 def test_groups_are_those_of_tvm(name: str) -> None:
     from tvm import relax
 

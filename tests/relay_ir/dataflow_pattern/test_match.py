@@ -197,6 +197,7 @@ def test_types_along_a_dominator() -> None:
     assert not diamond([1, 3, 10, 10], "float16").match(expr)
 
 
+@pytest.mark.sweep(every=2)
 def test_a_long_chain_of_a_pattern_that_contains_itself() -> None:
     expr: Expr = op.nn.dense(X, Y)
     for _ in range(20_000):

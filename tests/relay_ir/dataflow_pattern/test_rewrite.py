@@ -211,6 +211,7 @@ def test_types_are_known_to_callbacks_that_ask() -> None:
     assert typed.seen == [TensorType((2, 3), "float16")]
 
 
+@pytest.mark.sweep(every=2)
 def test_rewriting_without_an_end_and_results_that_are_none() -> None:
     turned = Replace(SUM.pattern, lambda post, _: (args := of_type(post, Call).args)[1] + args[0])
     with pytest.raises(PatternError, match="100 rounds"):

@@ -189,6 +189,7 @@ def test_a_cycle_is_refused() -> None:
         relay_ir.load_json(with_body([loop], 107))
 
 
+@pytest.mark.sweep(every=2)
 def test_deep_functions() -> None:
     loops = [
         {"type_key": "tir.While", "attrs": {"condition": "1", "body": str(index + 1), "span": "0"}}

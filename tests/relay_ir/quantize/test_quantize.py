@@ -153,6 +153,7 @@ def test_floats_between_conversions_are_refused() -> None:
     quantised(PROGRAMS["residual"], **ALL, partition_conversions="fully_integral")
 
 
+@pytest.mark.sweep(every=2)
 def test_long_programs() -> None:
     x = relay_ir.var("x", shape=(1, 2, 1, 1))
     weight = relay_ir.const(np.ones((2, 2, 1, 1), np.float32))

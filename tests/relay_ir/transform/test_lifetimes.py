@@ -61,6 +61,7 @@ def test_variables_are_killed(name: str) -> None:
     assert relay_ir.first_difference(made, after) is None
 
 
+@pytest.mark.sweep(every=2)
 def test_long_programs() -> None:
     value: Any = relay_ir.var("x", shape=())
     x = value

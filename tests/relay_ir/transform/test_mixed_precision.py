@@ -232,6 +232,7 @@ def test_operators_of_which_nobody_spoke() -> None:
         ToMixedPrecision(missing_op_mode=3)(mod)
 
 
+@pytest.mark.sweep(every=2)
 def test_a_long_program() -> None:
     x = relay_ir.var("x", shape=(2, 2))
     value: Any = op.nn.dense(x, x)
@@ -247,6 +248,7 @@ MODELS = {"mlp": 0.01, "dqn": 0.01, "lstm_relay": 0.02, "bert_tiny": 0.05, "sque
 
 
 @pytest.mark.parametrize("model", MODELS)
+@pytest.mark.sweep(every=2)
 def test_models_stay_near_what_they_gave(get_model_case: Callable[[str], Any], model: str) -> None:
     case = get_model_case(model)
     with transform.PassContext(config={"relay.ToMixedPrecision.keep_orig_output_dtype": True}):

@@ -123,6 +123,7 @@ print("read", read)
 
 
 @pytest.mark.tvm
+@pytest.mark.sweep(every=2)
 def test_apache_tvm_reads_scripts_and_nothing_runs(tmp_path: Path) -> None:
     """Python runs what stands in a script around what TVM reads: annotations of parameters."""
     scripts = dict.fromkeys(

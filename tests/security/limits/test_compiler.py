@@ -38,6 +38,7 @@ def is_running(process: int) -> bool:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 @pytest.mark.parametrize("relay", [True, False])
+@pytest.mark.sweep(every=2)
 def test_a_compiler_that_hangs(relay: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pids, compiler = tmp_path / "pids", tmp_path / "slow-cc"
     compiler.write_text(SLEEPER.format(pids=pids))

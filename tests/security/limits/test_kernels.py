@@ -156,6 +156,7 @@ def test_relays_executors() -> None:
         assert "3 |   nn.conv2d(" in ended(limits, lambda: run(*given))
 
 
+@pytest.mark.sweep(every=2)
 def test_what_is_computed_ahead() -> None:
     """Constants alone decide a loop: it runs when the program is built."""
     text = "%x + sum(broadcast_to(exp(reshape(meta, newshape=[1])), shape=[3000000, 1000000]))"
@@ -231,6 +232,7 @@ BUILDS = ['t.relay_main(t.RELAY["sum"][0])', *(f't.script_main(t.BODIES["{name}"
 
 
 @pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.sweep(every=2)
 def test_ctrl_c(build: str) -> None:
     text = INTERRUPTED.format(here=str(Path(__file__).parent), build=build)
     line = [sys.executable, "-c", text]

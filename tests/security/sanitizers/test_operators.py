@@ -253,6 +253,7 @@ def test_examples(part: int, tmp_path: Path) -> None:
     assert not found, "\n".join(map(str, found))
 
 
+@pytest.mark.sweep(every=2)
 def test_extreme_multipliers(tmp_path: Path) -> None:
     found = findings(Path(__file__), "of_multipliers", [], tmp_path)
     assert not found, "\n".join(map(str, found))

@@ -150,6 +150,7 @@ def test_models_keep_their_numbers(get_model_case: Callable[[str], Any], model: 
         np.testing.assert_allclose(np.asarray(value), expected, rtol=2e-4, atol=2e-5)
 
 
+@pytest.mark.sweep(every=2)
 def test_a_long_program() -> None:
     value: Any = relay_ir.var("x", shape=(2,))
     for _ in range(20_000):

@@ -115,6 +115,7 @@ def test_what_is_refused() -> None:
             transform.HigherOrderGradient()(relay_ir.parse(HEADER + text))
 
 
+@pytest.mark.sweep(every=2)
 def test_long_functions() -> None:
     value: Any = relay_ir.var("x", shape=())
     x = value
