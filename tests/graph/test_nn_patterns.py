@@ -235,7 +235,7 @@ def test_layers_are_found_in_programs_of_relax(name: str) -> None:
 
 @pytest.mark.tvm
 @pytest.mark.parametrize("form", ["operators", "functions"])
-@pytest.mark.sweep(every=2)
+@pytest.mark.sweep(every=6)
 @pytest.mark.parametrize("name", [name for name in LAYERS if name not in ("gru", "swish", "linear", "conv1d")])
 def test_tvm_computes_the_same(name: str, form: Literal["operators", "functions"]) -> None:
     pytest.importorskip("tvm")

@@ -23,6 +23,7 @@ STEPS = {"operators": 120, "dynamic": 30, "language": 80, "frontend_onnx": 90, "
 
 @pytest.mark.parametrize("translate", [translator.lower_to_tir, translator.via_graph])
 @pytest.mark.parametrize("name", VALUED_FILES)
+@pytest.mark.sweep(every=2)
 def test_there_computed_and_back(recorded: Any, name: str, translate: Any) -> None:
     def check(case: dict[str, Any]) -> str:
         mod = infer_type(load_json(case["json"]) if "json" in case else parse(case["text"], case["id"]))

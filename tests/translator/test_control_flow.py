@@ -182,6 +182,7 @@ def test_compiled(name: str, translate: Any) -> None:
 
 @pytest.mark.tvm
 @pytest.mark.parametrize("name", ["branch not taken", "loop", "growing", "two calls of itself"])
+@pytest.mark.sweep(every=2)
 def test_in_tvm(name: str, translate: Any) -> None:
     text, args, expected = CASES[name]
     machine = backends.VirtualMachine(backends.build(translate(parsed(text)), target="tvm"))

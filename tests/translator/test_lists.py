@@ -150,6 +150,7 @@ def @main({PLACES}) {{ @total(0, %x, %y, %n) }}
     assert not any(func.pure for func in module.functions.values() if isinstance(func, relax_ir.Function))
 
 
+@pytest.mark.sweep(every=2)
 def test_the_length_of_a_list_follows_from_given_extents_and_data(via: translator.Via, target: str) -> None:
     text = (
         HEAD

@@ -300,6 +300,7 @@ def check_script(name: str, traced: translator.Traced) -> None:
 
 @pytest.mark.golden
 @pytest.mark.parametrize("file", FILES)
+@pytest.mark.sweep(every=2)
 def test_every_node_of_recorded_programs_is_in_the_map(recorded: Any, file: str) -> None:
     count = 0
     for name, case, mod in programs(recorded, file, 10):

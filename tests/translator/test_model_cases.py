@@ -66,7 +66,7 @@ def translate(request: pytest.FixtureRequest) -> Any:
     return TRANSLATORS[request.param]
 
 
-@pytest.mark.sweep(every=5)
+@pytest.mark.sweep(every=10)
 def test_relax_on_numpy_equals_relay(model_case: Any, translate: Any) -> None:
     """Kernels are the same; their last bits are not where a processor's matrix products add in
     another order because a transposed matrix is a view in one program and a copy in the other.
@@ -98,7 +98,7 @@ def test_relay_on_c(model_case: Any) -> None:
 
 
 @pytest.mark.tvm
-@pytest.mark.sweep(every=16)
+@pytest.mark.sweep(every=32)
 def test_relax_in_apache_tvm(model_case: Any, translate: Any) -> None:
     executable = backends.build(translate(typed(model_case)), target="tvm")
     assert_close(backends.VirtualMachine(executable)["main"](*model_case.arguments()), model_case.expected())

@@ -128,6 +128,7 @@ def test_branches_around_short_loops_keep_their_values() -> None:
 @pytest.mark.compiler
 @pytest.mark.parametrize("name", ["exp", "tanh", "sigmoid", "erf", "sqrt", "rsqrt", "log", "round", "floor", "sin"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.sweep(every=3)
 def test_intrinsics_agree_with_torch(name: str, dtype: str) -> None:
     torch = pytest.importorskip("torch")
     x = te.placeholder((5000,), dtype, "X")

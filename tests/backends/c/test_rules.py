@@ -57,7 +57,7 @@ def check(programs: list[Program]) -> None:
 
 
 @pytest.mark.compiler
-@pytest.mark.sweep(every=2)
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("rule", OPTIONAL)
 def test_results_are_right_without_a_rule(rule: str) -> None:
     """Of programs that the rule changes; the others are those of the next test."""

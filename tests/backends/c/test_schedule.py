@@ -84,6 +84,7 @@ def test_products_of_any_number_of_rows(machine: Machine, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(("channels", "out", "groups", "size", "stride"), [
     (3, 10, 1, 9, 1), (16, 48, 1, 14, 2), (12, 12, 12, 14, 1), (12, 12, 12, 15, 2), (8, 4, 2, 6, 1),
 ])  # fmt: skip
+@pytest.mark.sweep(every=3)
 def test_convolutions(
     machine: Machine, channels: int, out: int, groups: int, size: int, stride: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

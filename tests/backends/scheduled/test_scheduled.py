@@ -85,7 +85,7 @@ def check(actual: Any, expected: Any) -> None:
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.vector_bytes} bytes")
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.sweep(every=5)
+@pytest.mark.sweep(every=10)
 def test_the_same_numbers(name: str, machine: Machine) -> None:
     mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS[name]))
     args = arguments(mod)
@@ -97,6 +97,7 @@ def test_the_same_numbers(name: str, machine: Machine) -> None:
 
 @pytest.mark.compiler
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.sweep(every=2)
 def test_what_is_read_back_is_what_was_written(name: str) -> None:
     mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS[name]))
     args = arguments(mod)
@@ -112,7 +113,7 @@ def test_what_is_read_back_is_what_was_written(name: str) -> None:
 @pytest.mark.tvm
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.vector_bytes} bytes")
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.sweep(every=5)
+@pytest.mark.sweep(every=10)
 def test_in_apache_tvm(name: str, machine: Machine) -> None:
     mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS[name]))
     args = arguments(mod)

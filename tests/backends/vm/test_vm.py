@@ -325,6 +325,7 @@ def test_listing_is_the_one_that_tvm_records(name: str, get_model_case: Any) -> 
 @pytest.mark.golden
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ["mlp", "lstm_relay", "bert_tiny", "dqn", "unet"])
+@pytest.mark.sweep(every=2)
 def test_models_reproduce_the_recorded_results(name: str, target: str, get_model_case: Any) -> None:
     from relay2relax import relay_ir
     from relay2relax.core.tolerance import LONGEST_CHAIN, difference

@@ -184,6 +184,7 @@ def test_files_of_tests_hold_what_they_are_named_for() -> None:
         assert f'"{name.removeprefix("R.")}"' in text, f"{file} does not call {name}"
 
 
+@pytest.mark.sweep(every=2)
 def test_every_record_has_a_witness(node_tests: list[NodeTest], recorded: Any) -> None:
     known = {*(test.record for test in node_tests), *OUTSIDE, *ELSEWHERE}
     for file in VALUED_FILES:

@@ -25,6 +25,7 @@ def few(*shape: int, dtype: str = "float32") -> np.ndarray:
 @pytest.mark.parametrize("axis", [0, 1, -1])
 @pytest.mark.parametrize("is_ascend", [True, False])
 @pytest.mark.parametrize("dtype", ["float32", "int8", "bool"])
+@pytest.mark.sweep(every=4)
 def test_sort_and_argsort(check: Callable[..., Any], torch: Any, axis: int, is_ascend: bool, dtype: str) -> None:
     x = few(3, 5, 2, dtype=dtype)
     expected = torch.sort(torch.tensor(x), dim=axis, descending=not is_ascend, stable=True)

@@ -64,6 +64,7 @@ def drawn_context(draw: random.Random) -> Callable[[Any], tuple[Any, list[Any]]]
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.sweep(every=3)
 def test_contexts(seed: int) -> None:
     from tvm.relax import dpl as theirs
 
@@ -123,6 +124,7 @@ def drawn_program(draw: random.Random) -> str:
 
 @pytest.mark.drawn
 @pytest.mark.parametrize("seed", range(6))
+@pytest.mark.sweep(every=3)
 def test_rewriting(seed: int) -> None:
     import tvm
     from tvm import relax

@@ -186,7 +186,7 @@ def test_what_has_a_record_is_read_written_and_inferred(name: str) -> None:
     assert written_again(read) == main_of(module)
 
 
-@pytest.mark.sweep(every=2)
+@pytest.mark.sweep(every=6)
 @pytest.mark.parametrize("name", sorted(SAMPLES))
 def test_what_has_no_record_is_kept(name: str) -> None:
     tvm = pytest.importorskip("tvm")

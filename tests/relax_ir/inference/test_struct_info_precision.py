@@ -134,7 +134,7 @@ def test_dynamic_shapes(translate: Any, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     "translate",
     [
-        pytest.param(translator.lower_to_tir, marks=pytest.mark.sweep(every=20)),
+        pytest.param(translator.lower_to_tir, marks=pytest.mark.sweep(every=40)),
         pytest.param(translator.via_graph, marks=pytest.mark.sweep(every=3)),
     ],
 )

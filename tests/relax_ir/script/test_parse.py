@@ -37,7 +37,7 @@ def typed(case: Any) -> relay_ir.IRModule:
 
 
 @pytest.mark.golden
-@pytest.mark.sweep(every=5)
+@pytest.mark.sweep(every=10)
 @pytest.mark.parametrize("translate", [translator.lower_to_tir, translator.via_graph])
 def test_models(model_case: Any, translate: Any) -> None:
     mod = translate(typed(model_case))

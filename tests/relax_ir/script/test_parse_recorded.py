@@ -16,7 +16,7 @@ from relay2relax.core.tolerance import LONGEST_CHAIN, difference
 pytestmark = pytest.mark.golden
 
 
-@pytest.mark.sweep(every=2)
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize(
     ("name", "target"),
     [

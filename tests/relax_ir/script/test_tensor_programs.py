@@ -295,6 +295,7 @@ def test_in_c(name: str) -> None:
 
 @pytest.mark.tvm
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sweep(every=3)
 def test_in_tvm(name: str) -> None:
     """TVM reads what was written, and what we print of it."""
     import tvm

@@ -183,6 +183,7 @@ def test_models_print_as_recorded(model_case: ModelCase) -> None:
     assert_same_text(inferred.split("\n\n/* For debugging")[0], model_case.typed.rstrip("\n"))
 
 
+@pytest.mark.sweep(every=2)
 def test_models_are_written_as_tvm_wrote_them(model_case: ModelCase) -> None:
     mod = relay_ir.load_json(model_case.json)
     written = relay_ir.save_json(mod)
