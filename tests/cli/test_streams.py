@@ -68,6 +68,7 @@ def test_mistakes_that_nobody_sees(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["run m.relay --backend c", "export m.relay --out c"])
+@pytest.mark.sweep(every=2)
 def test_a_compiler_that_is_no_command(folder: Path, command: str) -> None:
     done = shell(f"$R {command}", folder, CC="gcc '")
     assert done.returncode == 5

@@ -162,7 +162,6 @@ def test_there_are_300() -> None:
     assert len({one.line for one in CALLS}) == len(CALLS) >= 300
 
 
-@pytest.mark.sweep(every=1)
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_wrong_calls(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], call: Call

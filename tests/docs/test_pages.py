@@ -163,6 +163,7 @@ def _tables_stay() -> Iterator[None]:
 
 @pytest.mark.parametrize("path", _with_code(), ids=str)
 @pytest.mark.usefixtures("_tables_stay")
+@pytest.mark.sweep(every=2)
 def test_page_does_what_it_says(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)

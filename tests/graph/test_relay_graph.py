@@ -84,6 +84,7 @@ def test_models_come_back_with_bound_params(model_case: ModelCase) -> None:
     assert relay_ir.first_difference(graph.to_relay(read, weights), bound) is None
 
 
+@pytest.mark.sweep(every=2)
 def test_importers_modules_come_back(recorded: Callable[[str], Iterator[dict[str, Any]]]) -> None:
     same = 0
     for case in recorded("msc"):

@@ -43,6 +43,7 @@ def report(cases: Iterator[dict[str, Any]], check: Any, known: dict[str, str]) -
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", VALUED_FILES)
+@pytest.mark.sweep(every=2)
 def test_relay_on_numpy(recorded: Any, name: str) -> None:
     def check(case: dict[str, Any]) -> str:
         mod, function = read(case)

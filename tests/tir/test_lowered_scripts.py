@@ -457,6 +457,7 @@ def test_what_is_printed_is_read_as_it_was(dialect: str) -> None:
 
 
 @pytest.mark.tvm
+@pytest.mark.sweep(every=2)
 def test_tvm_reads_what_is_printed() -> None:
     import tvm
 

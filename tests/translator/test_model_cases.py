@@ -134,6 +134,7 @@ def test_params_file_binds(get_model_case: Any) -> None:
     "target",
     ["numpy", pytest.param("c", marks=pytest.mark.compiler), pytest.param("tvm", marks=pytest.mark.tvm)],
 )
+@pytest.mark.sweep(every=2)
 def test_one_executable_serves_every_batch(get_model_case: Any, translate: Any, target: str) -> None:
     case = get_model_case("mlp_dynamic_batch")
     mod = typed(case)

@@ -212,6 +212,7 @@ def test_the_receipt_and_the_map_say_what_became_of_integer_operators() -> None:
 @pytest.mark.golden
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("file", ["operators", "frontend_onnx"])
+@pytest.mark.sweep(every=2)
 def test_recorded_cases_are_within_the_stated_bound(recorded: Any, file: str, backend: str) -> None:
     """Integers have to give what TVM 0.18 recorded to the bit (``tests/recorded``); what they are
     compared with here. Where nothing was recorded, values are drawn.

@@ -116,7 +116,7 @@ def test_joined_and_padded(bound: bool) -> None:
     (2, 4, 1, 0, 16), (2, 3, 1, 1, 24), (2, 2, 0, 0, 3), (3, 5, 2, 1, 16), (1, 3, 1, 0, 10), (2, 4, 1, 0, 2),
 ])  # fmt: skip
 @pytest.mark.parametrize("bound", [False, True])
-@pytest.mark.sweep(every=3)
+@pytest.mark.sweep(every=6)
 @pytest.mark.compiler
 def test_transposed_convolutions(stride: int, kernel: int, padding: int, extra: int, out: int, bound: bool) -> None:
     module = program(

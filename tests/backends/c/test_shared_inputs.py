@@ -120,6 +120,7 @@ def test_matrices_that_are_arguments_stay_apart() -> None:
 
 @pytest.mark.compiler
 @pytest.mark.parametrize("text", [text for text, _ in PROGRAMS.values()], ids=PROGRAMS)
+@pytest.mark.sweep(every=2)
 def test_values(text: str) -> None:
     mod = typed(text)
     values = drawn(mod)

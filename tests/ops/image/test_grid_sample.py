@@ -25,6 +25,7 @@ def normal(*shape: int) -> np.ndarray:
 @pytest.mark.parametrize("method", ["bilinear", "nearest", "bicubic"])
 @pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
 @pytest.mark.parametrize("align_corners", [True, False])
+@pytest.mark.sweep(every=2)
 def test_grid_sample(
     check: Callable[..., None], torch: Any, method: str, padding_mode: str, align_corners: bool
 ) -> None:

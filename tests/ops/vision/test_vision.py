@@ -361,6 +361,7 @@ RELAX_SUPPRESSIONS: list[dict[str, Any]] = [
 @pytest.mark.tvm
 @pytest.mark.compiler
 @pytest.mark.parametrize("attrs", RELAX_SUPPRESSIONS, ids=str)
+@pytest.mark.sweep(every=3)
 def test_relaxs_suppression_is_that_of_tvm(attrs: dict[str, Any]) -> None:
     """Scores and classes are below zero as well, counts are fewer than boxes."""
     boxes, counts = Var("boxes", TensorStructInfo((2, 9, 6), "float32")), Var("n", TensorStructInfo((2,), "int32"))

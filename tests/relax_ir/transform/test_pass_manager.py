@@ -241,6 +241,7 @@ PASSES: dict[str, tuple[Pass[rx.IRModule], tuple[Pass[rx.IRModule], ...]]] = {
 
 @pytest.mark.tvm
 @pytest.mark.parametrize("name", PASSES)
+@pytest.mark.sweep(every=2)
 def test_every_pass_does_its_work_at_once_and_writes_what_tvm_reads(name: str) -> None:
     import tvm
 

@@ -90,7 +90,7 @@ PROGRAMS: dict[str, Step] = {
 }
 
 
-@pytest.mark.sweep(every=2)
+@pytest.mark.sweep(every=4)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_deep_programs(name: str) -> None:
     doc = Document()

@@ -198,6 +198,7 @@ def test_weights_that_unpack_to_more(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("checked", [False, True])
 @pytest.mark.parametrize("what", NESTED)
+@pytest.mark.sweep(every=4)
 def test_nested_statements(what: str, checked: bool) -> None:
     """What is too deep to be read, or written, is refused in our words."""
     text = f'@T.prim_func\ndef f(x: T.Buffer((20,), "float32")):\n{NESTED[what]}    x[0] = 1.0\n'

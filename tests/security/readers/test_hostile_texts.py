@@ -140,6 +140,7 @@ def test_relay(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", RELAX)
+@pytest.mark.sweep(every=2)
 def test_scripts(name: str) -> None:
     ends_well(use_relax, RELAX[name])
     ends_well(partial(use_relax, check_well_formed=False), RELAX[name])
