@@ -17,7 +17,7 @@ from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Let, Match, Op, Var
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, rewrite
-from relay2relax.relay_ir.ir.types import FuncType, TensorType, TupleType, Type
+from relay2relax.relay_ir.ir.types import floats_as
 from relay2relax.relay_ir.transform.infrastructure import map_functions
 from relay2relax.translator.arguments import Argument, flatten
 
@@ -169,25 +169,13 @@ class _Widening:
                 return replace(node, var=self.variables[var])
             case Function(params):
                 params = tuple(self.variables[one] for one in params)
-                return replace(node, params=params, ret_type=_type(node.ret_type))
+                return replace(node, params=params, ret_type=floats_as(node.ret_type, _WIDE))
         return node
 
 
 def _variable(var: Var) -> Var:
-    wide = _type(var.type_annotation)
+    wide = floats_as(var.type_annotation, _WIDE)
     return var if wide == var.type_annotation else replace(var, type_annotation=wide)
-
-
-def _type(ty: Type | None) -> Type | None:
-    match ty:
-        case TensorType(dtype=given) if is_float(given) and given != _WIDE:
-            return replace(ty, dtype=_WIDE)
-        case TupleType(fields):
-            return TupleType(tuple(_type(one) or one for one in fields))
-        case FuncType():
-            params = tuple(_type(one) or one for one in ty.arg_types)
-            return replace(ty, arg_types=params, ret_type=_type(ty.ret_type) or ty.ret_type)
-    return ty
 
 
 def _attributes(attrs: Any) -> Any:

@@ -105,6 +105,9 @@ class ExportFormat(str, Enum):
 
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A Relay module: text or save_json file, by content.")]
+Program = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A Relay module, a TVMScript of Relax, or a folder of one.")
+]
 Params = Annotated[
     Optional[Path], typer.Option("--params", help="Values for parameters: .params, .safetensors, .npz, .npy, .pt.")
 ]
@@ -116,6 +119,7 @@ DimsOption = Annotated[
         help="Name or fix `?` extents of an input, e.g. data=batch,_,_,_ or data=2,_,_,_ (repeatable).",
     ),
 ]
+ViaOption = Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")]
 PartitionsOption = Annotated[
     Partitions,
     typer.Option(

@@ -23,6 +23,7 @@ from relay2relax.cli.options import (
     QuantisedOption,
     Schedule,
     Via,
+    ViaOption,
 )
 from relay2relax.cli.options.commands import loud
 from relay2relax.cli.options.models import reads_a_model
@@ -35,7 +36,7 @@ def convert(
     out: Annotated[
         Optional[Path], typer.Option("--out", "-o", help="Folder for the results [default: NAME_relax].")
     ] = None,
-    via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
+    via: ViaOption = Via.GRAPH,
     bind_params: Annotated[
         bool,
         typer.Option("--bind-params", help="Print params into the script, as text; otherwise a file holds them."),
@@ -89,7 +90,7 @@ def plan(
         list[Path], typer.Argument(metavar="MODEL…", help="Relay modules: text or save_json files, by content.")
     ],
     params: Params = None,
-    via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
+    via: ViaOption = Via.GRAPH,
     dims: DimsOption = None,
     fail_on: Annotated[
         FailOn, typer.Option("--fail-on", help="Fail where a model fares so or worse.")
@@ -112,7 +113,7 @@ def plan(
 def migrate(
     places: Annotated[list[Path], typer.Argument(metavar="FOLDER…", help="Folders of models, or models.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for all results and the reports.")],
-    via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
+    via: ViaOption = Via.GRAPH,
     schedule: Annotated[
         Optional[Schedule], typer.Option("--schedule", help="As convert takes it, for every model.")
     ] = None,
@@ -163,7 +164,7 @@ def export(
     out: Annotated[
         Optional[Path], typer.Option("--out", "-o", help="Folder for the files [default: NAME_c, NAME_onnx].")
     ] = None,
-    via: Annotated[Via, typer.Option("--via", help="High-level operators through the graph, or TensorIR.")] = Via.GRAPH,
+    via: ViaOption = Via.GRAPH,
     bind_params: Annotated[
         bool,
         typer.Option(

@@ -16,6 +16,7 @@ from relay2relax.cli.options import (
     GraphFormat,
     Inputs,
     Params,
+    Program,
     Seed,
 )
 from relay2relax.cli.options.models import reads_a_model
@@ -24,9 +25,7 @@ from relay2relax.cli.options.values import Values, reads_values
 
 @reads_a_model
 def inspect(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A Relay module, a TVMScript of Relax, or a folder of one.")
-    ],
+    model: Program,
     params: Params = None,
     dims: DimsOption = None,
     form: Annotated[
@@ -62,9 +61,7 @@ def inspect(
 
 @reads_a_model
 def diff(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A Relay module, a TVMScript of Relax, or a folder of one.")
-    ],
+    model: Program,
     other: Annotated[Path, typer.Argument(metavar="OTHER", help="What it is compared with.")],
     params: Params = None,
     other_params: Annotated[
@@ -167,9 +164,7 @@ def split(
 
 @reads_a_model
 def view(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="A Relay module, a TVMScript of Relax, or a folder of one.")
-    ],
+    model: Program,
     other: Annotated[
         Optional[Path],
         typer.Argument(metavar="[OTHER]", help="Another one, to stand beside it.", show_default=False),

@@ -6,7 +6,7 @@ not change is returned as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -131,6 +131,30 @@ def rewrite(root: Expr, visit: Callable[[Expr], Expr], start: Mapping[Expr, Expr
 def substitute(root: Expr, values: Mapping[Expr, Expr]) -> Expr:
     """Return ``root`` with variables (or any nodes) replaced; binders are left alone."""
     return rewrite(root, lambda node: node, values)
+
+
+def without_lets(root: Function, values: Mapping[Expr, Expr], removed: Set[Let]) -> Function:
+    """Return ``root`` with the bodies of the lets ``removed`` in their places, and with ``values``,
+    rebuilt like all else, in place of nodes.
+    """
+    done: dict[Expr, Expr] = {}
+
+    def below(node: Expr) -> tuple[Expr, ...]:
+        if node in values:
+            return (values[node],)
+        return (node.body,) if isinstance(node, Let) and node in removed else tuple(children(node))
+
+    roots: tuple[Expr, ...] = (root,)
+    for node in post_order(roots, below):
+        if node in values:
+            done[node] = done[values[node]]
+        elif isinstance(node, Let) and node in removed:
+            done[node] = done[node.body]
+        else:
+            done[node] = with_children(node, [done[child] for child in children(node)])
+    result = done[root]
+    assert isinstance(result, Function)
+    return result
 
 
 def pattern_vars(pattern: Pattern) -> list[Var]:

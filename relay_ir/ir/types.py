@@ -11,9 +11,10 @@ are equal to themselves only.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from relay2relax.core.dtype import is_float
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "TypeCall",
     "TypeRelation",
     "TypeVar",
+    "floats_as",
 ]
 
 
@@ -98,3 +100,16 @@ class TypeCall(Type):
 
     func: Type
     args: tuple[Type, ...] = ()
+
+
+def floats_as(ty: Type | None, dtype: str) -> Type | None:
+    """Return ``ty`` with ``dtype`` for every float dtype in tensors, tuples and functions."""
+    match ty:
+        case TensorType(dtype=given) if is_float(given):
+            return replace(ty, dtype=dtype)
+        case TupleType(fields):
+            return TupleType(tuple(floats_as(one, dtype) or one for one in fields))
+        case FuncType(params, result):
+            params = tuple(floats_as(one, dtype) or one for one in params)
+            return replace(ty, arg_types=params, ret_type=floats_as(result, dtype) or result)
+    return ty

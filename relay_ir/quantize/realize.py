@@ -130,9 +130,8 @@ def _product(call: Call, args: Sequence[Value], known: object) -> Value | None:
         # TVM leaves dense layers of which one operand is not quantised as they are.
         return None
     config = current_qconfig()
-    made = forward_op(call, (_as(left, config.dtype_input), _cast(right.data, config.dtype_weight)))
-    made = replace(made, attrs=replace(made.attrs, out_dtype=config.dtype_activation))
-    return QRealizeIntExpr(made, _scales(left, right), config.dtype_activation)
+    operands = _as(left, config.dtype_input), _cast(right.data, config.dtype_weight)
+    return _summed_up(call, operands, _scales(left, right))
 
 
 def _batch_matmul(call: Call, args: Sequence[Value], known: object) -> Value | None:
@@ -140,9 +139,15 @@ def _batch_matmul(call: Call, args: Sequence[Value], known: object) -> Value | N
     if not isinstance(left, QRealizeIntExpr) or not isinstance(right, QRealizeIntExpr):
         return None
     config = current_qconfig()
-    made = forward_op(call, (_as(left, config.dtype_input), _as(right, config.dtype_weight)))
-    made = replace(made, attrs=replace(made.attrs, out_dtype=config.dtype_activation))
-    return QRealizeIntExpr(made, _scales(left, right), config.dtype_activation)
+    operands = _as(left, config.dtype_input), _as(right, config.dtype_weight)
+    return _summed_up(call, operands, _scales(left, right))
+
+
+def _summed_up(call: Call, operands: tuple[Expr, Expr], scale: Expr) -> Value:
+    """Return products that are summed up in the dtype of activations."""
+    dtype = current_qconfig().dtype_activation
+    made = forward_op(call, operands)
+    return QRealizeIntExpr(replace(made, attrs=replace(made.attrs, out_dtype=dtype)), scale, dtype)
 
 
 def _multiply(call: Call, args: Sequence[Value], known: object) -> Value | None:

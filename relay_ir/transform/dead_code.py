@@ -11,7 +11,7 @@ from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.analysis.scopes import Scopes
 from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar, Let, Var, children
 from relay2relax.relay_ir.ir.module import IRModule
-from relay2relax.relay_ir.ir.rewrite import nodes, with_children
+from relay2relax.relay_ir.ir.rewrite import nodes, without_lets
 from relay2relax.relay_ir.transform.effects import Effects, makes_a_cell, makes_memory
 from relay2relax.relay_ir.transform.graph_normal_form import recursive_lets
 from relay2relax.relay_ir.transform.infrastructure import declared, map_functions
@@ -52,24 +52,7 @@ def _eliminate(root: Function, effects: Effects | None, inline_once: bool) -> Fu
     removed = {node for node in nodes(root) if isinstance(node, Let) and (node in gone or node.var in inlined)}
     if not removed:
         return root
-    done: dict[Expr, Expr] = {}
-
-    def below(node: Expr) -> tuple[Expr, ...]:
-        if node in inlined:
-            return (inlined[node],)
-        return (node.body,) if isinstance(node, Let) and node in removed else tuple(children(node))
-
-    roots: tuple[Expr, ...] = (root,)
-    for node in post_order(roots, below):
-        if node in inlined:
-            done[node] = done[inlined[node]]
-        elif isinstance(node, Let) and node in removed:
-            done[node] = done[node.body]
-        else:
-            done[node] = with_children(node, [done[child] for child in children(node)])
-    result = done[root]
-    assert isinstance(result, Function)
-    return result
+    return without_lets(root, inlined, removed)
 
 
 def _dead_lets(root: Function, kept: set[Expr]) -> set[Let]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from relay2relax.core.passes import Pass
-from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.analysis.variables import free_vars
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.ir.expr import (
@@ -23,7 +22,7 @@ from relay2relax.relay_ir.ir.expr import (
     children,
 )
 from relay2relax.relay_ir.ir.module import IRModule
-from relay2relax.relay_ir.ir.rewrite import nodes, pattern_vars, with_children
+from relay2relax.relay_ir.ir.rewrite import nodes, pattern_vars, with_children, without_lets
 from relay2relax.relay_ir.transform.infrastructure import map_functions
 from relay2relax.relay_ir.transform.memory.blocks import blocks, lets
 
@@ -71,18 +70,8 @@ def _without_aliases(function: Function) -> Function:
             aliases.update((one.var, _placed(node.data)) for one in patterns if isinstance(one, PatternVar))
     if not aliases:
         return function
-    done: dict[Expr, Expr] = {}
-    roots: tuple[Expr, ...] = (function,)
-    for node in post_order(roots, lambda one: (aliases[one],) if one in aliases else children(one)):
-        if node in aliases:
-            done[node] = done[aliases[node]]
-        elif isinstance(node, Let) and node.var in aliases:
-            done[node] = done[node.body]
-        else:
-            done[node] = with_children(node, [done[child] for child in children(node)])
-    made = done[function]
-    assert isinstance(made, Function)
-    return made
+    removed = {node for node in nodes(function) if isinstance(node, Let) and node.var in aliases}
+    return without_lets(function, aliases, removed)
 
 
 def _uses(value: Expr) -> Sequence[Var]:

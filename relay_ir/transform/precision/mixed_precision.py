@@ -33,7 +33,7 @@ from relay2relax.relay_ir.ir.expr import (
 )
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
-from relay2relax.relay_ir.ir.types import TensorType, TupleType, Type
+from relay2relax.relay_ir.ir.types import TensorType, TupleType, Type, floats_as
 from relay2relax.relay_ir.transform.infrastructure import declared, left_alone, map_functions
 from relay2relax.relay_ir.transform.precision.conversions import (
     MIXED_PRECISION_ALWAYS,
@@ -217,7 +217,7 @@ class _Precision:
     def _cast(self, expr: Expr, dtype: str) -> Expr:
         """Return ``expr`` with all floats in it as ``dtype``."""
         ty = self.types.of(expr)
-        return self._converted(expr, ty, _floats_as(ty, dtype))
+        return self._converted(expr, ty, floats_as(ty, dtype))
 
     def _converted(self, expr: Expr, ty: Type | None, wanted: Type | None) -> Expr:
         match ty, wanted:
@@ -231,15 +231,6 @@ class _Precision:
                 parts = expr.fields if isinstance(expr, Tuple) else [TupleGetItem(expr, i) for i in range(len(fields))]
                 return Tuple(tuple(map(self._converted, parts, fields, asked)))
         return expr
-
-
-def _floats_as(ty: Type | None, dtype: str) -> Type | None:
-    match ty:
-        case TensorType(dtype=given) if is_float(given):
-            return replace(ty, dtype=dtype)
-        case TupleType(fields):
-            return TupleType(tuple(_floats_as(one, dtype) or one for one in fields))
-    return ty
 
 
 def _with_dtype(name: str, attrs: Any, dtype: str) -> Any:
