@@ -19,7 +19,7 @@ from relay2relax.core.limits import allocating
 from relay2relax.core.progress import each
 from relay2relax.core.source import to_bytes
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
-from relay2relax.relay_ir import Call, IRModule
+from relay2relax.relay_ir import Call, Expr, IRModule
 from relay2relax.relay_ir.io.accounting import listed
 from relay2relax.relay_ir.ir.rewrite import nodes
 from relay2relax.tir.extent import is_any, static
@@ -57,8 +57,7 @@ def make_arguments(
         title = f"main has no parameter {unknown[0]!r}; it has: {names}"
         help = nearest(unknown[0], [p.name for p in params])
         raise Relay2RelaxError(Diagnostic(title, help=help, kind=running.ARGUMENT))
-    calls = (node for node in nodes(mod["main"].body) if isinstance(node, Call))
-    weights = {arg for call in calls for arg in call.args[1:]}
+    weights = weights_of(mod)
     sizes = extents or {}
     with each("values to draw", params) as rest:
         return [
@@ -67,6 +66,12 @@ def make_arguments(
             else drawn_argument(_closed(mod.types[p], sizes.get(p.name, ())), p.name, seed, p in weights)
             for p in rest
         ]
+
+
+def weights_of(mod: IRModule) -> set[Expr]:
+    """Return what stands behind the first argument of a call of ``main``, as weights do."""
+    calls = (node for node in nodes(mod["main"].body) if isinstance(node, Call))
+    return {arg for call in calls for arg in call.args[1:]}
 
 
 def _closed(type_: Type, sizes: Sequence[int | None]) -> Type:

@@ -12,7 +12,7 @@ import numpy as np
 from relay2relax import backends as running
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
-from relay2relax.core.tolerance import Tolerance
+from relay2relax.core.tolerance import Tolerance, difference
 from relay2relax.core.tvm_installation import require_tvm, tvm_available
 from relay2relax.relay_ir import IRModule
 from relay2relax.relay_ir.inference.fixed_extents import fix_extents
@@ -23,7 +23,7 @@ from relay2relax.translator.bisection import first_difference
 from relay2relax.translator.chains import longest_chain
 from relay2relax.translator.expected import Recorded, recorded
 from relay2relax.translator.pipeline import Dims, lower_to_tir, via_graph
-from relay2relax.translator.report import Report, Sheet
+from relay2relax.translator.report import Comparer, Report, Sheet, Tolerances
 
 
 def available_backends() -> tuple[str, ...]:
@@ -116,20 +116,21 @@ class Trial:
         given: Mapping[str, Array],
         seed: int = 0,
         expected: Mapping[str, Array] | Sequence[Array] | None = None,
-        tolerance: Tolerance | None = None,
+        tolerance: Tolerances | None = None,
         extents: Mapping[str, Sequence[int | None]] | None = None,
+        comparer: Comparer = difference,
     ) -> Trial:
         """Return the trial of ``mod``, which has been run on numpy.
 
         Values that are not ``given`` are drawn from ``seed``, with ``extents`` where their types
-        leave them open. Raises what running raises.
+        leave them open; ``comparer`` judges results. Raises what running raises.
         """
         mod = typed_module(mod)
         arguments = make_arguments(mod, given, seed, extents)
         direct = flatten(running.create_executor("debug", mod, backend="numpy").evaluate()(*arguments))
         reference = None if expected is None else recorded(expected, len(direct))
-        length = None if tolerance else longest_chain(mod, arguments)
-        sheet = Sheet(direct if reference is None else reference.arrays, tolerance, length)
+        length = None if isinstance(tolerance, Tolerance) else longest_chain(mod, arguments)
+        sheet = Sheet(direct if reference is None else reference.arrays, tolerance, length, comparer)
         if reference is not None:
             sheet.add("relay", "numpy", direct)
         return cls(mod, arguments, drawn_values(mod, given, arguments, seed), reference, sheet)

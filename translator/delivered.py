@@ -7,13 +7,13 @@ the names; a scheduled script takes packed weights, which ``main_transform_param
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from relay2relax import backends as running
 from relay2relax import graph
 from relay2relax.core.dtype import Array, of_array
-from relay2relax.core.errors import Diagnostic, ExitCode, Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
 from relay2relax.core.errors.table import running as kinds
 from relay2relax.core.tolerance import Tolerance
 from relay2relax.ops.registry.types import TensorType, Type
@@ -268,27 +268,12 @@ def script_report(trial: Trial, script: Script, backends: Sequence[str], left_ou
             machine = running.VirtualMachine(running.build(script.module, target=target))
             return machine[script.entry](*arguments)
 
-        _add(trial, script.name, backend, result)
+        trial.sheet.attempt(script.name, backend, result)
     if script.graph_text and "numpy" in backends:
-        _add(trial, script.graph_name, "numpy", lambda: _graph_result(trial, script))
+        trial.sheet.attempt(script.graph_name, "numpy", lambda: _graph_result(trial, script))
     placed = [f"{own} is {relay}" for own, relay in script.same_places(trial.module).items()]
     notes = [f"parameters of {script.name} that only their places tell: {listed(placed)}"] if placed else []
     return trial.report([*notes, *(f"{script.name}: {one}" for one in calls_as_tensorir(script.module))])
-
-
-def _add(trial: Trial, program: str, backend: str, result: Callable[[], object]) -> None:
-    try:
-        found = result()
-    except UnsupportedError as error:
-        trial.sheet.left_out.append(LeftOut(program, backend, error.diagnostics[0].title))
-    except Relay2RelaxError as error:
-        # A limit says nothing of the program.
-        if error.first_kind.exit is ExitCode.LIMIT:
-            raise
-        first = error.diagnostics[0]
-        trial.sheet.add_failure(program, backend, " ".join(f"{first.title} {first.label}".split()), error.first_kind)
-    else:
-        trial.sheet.add(program, backend, found)
 
 
 def _graph_result(trial: Trial, script: Script) -> object:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field
+from typing import TypeAlias, Union
 
 import numpy as np
 
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import ErrorKind, ExitCode
+from relay2relax.core.errors import ErrorKind, ExitCode, Relay2RelaxError, UnsupportedError
 from relay2relax.core.tolerance import Difference, Tolerance, difference
 from relay2relax.translator.arguments import Drawn, flatten
 from relay2relax.translator.expected import Recorded
@@ -18,6 +19,10 @@ from relay2relax.translator.expected import Recorded
 # Who looks on while outputs are compared: takes program, backend, number of the output, the array
 # that there is and the one that was expected.
 OutputObserver = Callable[[str, str, int, Array, Array], None]
+# What judges two arrays: what there is, what was expected, how long the sums are, what is allowed.
+Comparer = Callable[[Array, Array, Union[int, None], Union[Tolerance, None]], Difference]
+# What all outputs may be off by, or single ones by their number.
+Tolerances: TypeAlias = Union[Tolerance, Mapping[int, Tolerance]]
 _LOOKING_ON: ContextVar[tuple[OutputObserver, ...]] = ContextVar("looking on", default=())
 
 
@@ -134,12 +139,13 @@ class Sheet:
     """What is expected, and the rows so far.
 
     What is judged may be off by the ``tolerance``; where there is none, by what sums of ``length``
-    terms in a row may be, None where it is not known how long they are.
+    terms in a row may be, None where it is not known how long they are. ``comparer`` judges.
     """
 
     expected: Sequence[Array]
-    tolerance: Tolerance | None
+    tolerance: Tolerances | None
     length: int | None = None
+    comparer: Comparer = difference
     rows: list[Row] = field(default_factory=list)
     left_out: list[LeftOut] = field(default_factory=list)
 
@@ -152,8 +158,27 @@ class Sheet:
         for index, (one, other) in enumerate(zip(actual, self.expected, strict=True)):
             for look in _LOOKING_ON.get():
                 look(program, backend, index, one, other)
-            found = difference(one, other, self.length, self.tolerance)
+            limit = self.tolerance.get(index) if isinstance(self.tolerance, Mapping) else self.tolerance
+            found = self.comparer(one, other, self.length, limit)
             self.rows.append(Row(program, backend, index, found))
+
+    def attempt(self, program: str, backend: str, result: Callable[[], object]) -> None:
+        """Add the rows of a program that may fail: one that cannot be expressed on the backend is
+        left out, an error is a row.
+
+        Raises LimitError, since a limit says nothing of the program.
+        """
+        try:
+            found = result()
+        except UnsupportedError as error:
+            self.left_out.append(LeftOut(program, backend, error.diagnostics[0].title))
+        except Relay2RelaxError as error:
+            if error.first_kind.exit is ExitCode.LIMIT:
+                raise
+            first = error.diagnostics[0]
+            self.add_failure(program, backend, " ".join(f"{first.title} {first.label}".split()), error.first_kind)
+        else:
+            self.add(program, backend, found)
 
     def add_failure(self, program: str, backend: str, reason: str, failure: ErrorKind | None = None) -> None:
         """Add a row for a program that gave nothing to compare, or ended in an error of a kind."""

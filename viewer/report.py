@@ -7,14 +7,12 @@ from html import escape
 
 import numpy as np
 
+from relay2relax import parity
 from relay2relax.core.dtype import Array
 from relay2relax.core.source import visible
 from relay2relax.translator import Report
 from relay2relax.viewer.figures import bars, number, scatter
 from relay2relax.viewer.page import assembled
-
-# Errors are counted by their decades, from below the first to above the last.
-_DECADES = tuple(range(-9, 1))
 
 
 @dataclass(slots=True)
@@ -32,21 +30,17 @@ class Figures:
     def add(self, program: str, backend: str, output: int, actual: Array, expected: Array) -> None:
         """Make the figures of an output."""
         title = f"{program} on {backend}, output {output}"
-        if actual.shape != expected.shape or actual.dtype.kind not in "fiubV":
+        measures = parity.measures_of(actual, expected)
+        if measures is None:
             return
         a, e = (one.astype(np.float64).reshape(-1) for one in (actual, expected))
-        both = np.isfinite(a) & np.isfinite(e)
         size = float(np.max(np.abs(e), initial=0.0, where=np.isfinite(e))) or 1.0
-        gap = np.where(both, np.abs(np.where(both, a, 0) - np.where(both, e, 0)) / size, 0.0)
-        same = (a == e) | (np.isnan(a) & np.isnan(e))
-        kinds = ["0", *(f"1e{one}" for one in _DECADES), "more", "NaN"]
-        with np.errstate(divide="ignore"):
-            decade = np.ceil(np.log10(gap[both & ~same]))
-        counts = [int(same.sum())]
-        counts += [int((decade <= _DECADES[0]).sum()), *(int((decade == one).sum()) for one in _DECADES[1:])]
-        counts += [int((decade > _DECADES[-1]).sum()), int((~both & ~same).sum())]
-        errors = bars(kinds, counts, f"Errors of {title}", "error up to so much of the output's largest value")
-        self.made[program, backend, output] = errors + scatter(e, a, ~same & (gap > 1e-3), f"Values of {title}")
+        with np.errstate(invalid="ignore"):
+            bad = np.abs(a - e) / size > 1e-3
+        errors = bars(
+            parity.DECADES, measures.counts, f"Errors of {title}", "error up to so much of the output's largest value"
+        )
+        self.made[program, backend, output] = errors + scatter(e, a, bad, f"Values of {title}")
 
 
 def report_page(report: Report, figures: Figures, title: str) -> bytes:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -87,10 +87,15 @@ def run(
         if page.path is not None:
             screen.tell(f"wrote {page.path}")
     if report.agrees is None:
-        why = tuple(dict.fromkeys(map(str, report.left_out)))
-        raise UnsupportedError(Diagnostic("nothing was compared", notes=why, help="try other backends, with --backend"))
+        raise nothing_compared(report.left_out)
     if not report.agrees:
         sys.exit(report.exit)
+
+
+def nothing_compared(left_out: Sequence[translator.LeftOut]) -> UnsupportedError:
+    """Return the error of a comparison of which everything was ``left_out``."""
+    why = tuple(dict.fromkeys(map(str, left_out)))
+    return UnsupportedError(Diagnostic("nothing was compared", notes=why, help="try other backends, with --backend"))
 
 
 def _compared(
@@ -117,7 +122,7 @@ def _compared(
         translator.outputs_shown(collected.add) if how.float64 else nullcontext(),
     ):
         report = translator.compare(
-            module, params=bound.weights, inputs=given, seed=how.seed, backends=how.backends or _own_backends(),
+            module, params=bound.weights, inputs=given, seed=how.seed, backends=how.backends or own_backends(),
             per_node=how.per_node, dims=extents, expected=recorded,
             tolerance=how.tolerance,
         )  # fmt: skip
@@ -130,7 +135,7 @@ def _compared(
     return replace(report, notes=(*report.notes, *map(str, judged)))
 
 
-def _own_backends() -> tuple[str, ...]:
+def own_backends() -> tuple[str, ...]:
     """Return numpy and c, or where there is no C compiler numpy alone, which is said."""
     if "c" in translator.available_backends():
         return ("numpy", "c")

@@ -54,6 +54,16 @@ class Backend(str, Enum):
     TVM = "tvm"
 
 
+class Draw(str, Enum):
+    """How inputs are drawn."""
+
+    NORMAL = "normal"
+    UNIFORM = "uniform"
+    ZEROS = "zeros"
+    ONES = "ones"
+    EXTREMES = "extremes"
+
+
 class Library(str, Enum):
     """What computes products and convolutions in place of our own kernels."""
 

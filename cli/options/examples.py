@@ -27,6 +27,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax compare net.relay --params net.params",
         "relay2relax compare net.relay --params net.params --inputs inputs.npz --expected outputs.npz",
         "relay2relax compare net.relay --backend c --per-node",
+        "relay2relax compare net.relay --program relay-vm --draw uniform --draw extremes",
     ),
     "run": (
         "relay2relax run net.relay --params net.params --inputs inputs.npz --out outputs.npz",

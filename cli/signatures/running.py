@@ -19,11 +19,14 @@ from relay2relax.cli.options import (
     RunVia,
     Seed,
 )
+from relay2relax.cli.options.comparisons import Comparisons, reads_comparisons
 from relay2relax.cli.options.models import reads_a_model
 
 
 @reads_a_model
+@reads_comparisons
 def compare(
+    more: Comparisons,
     model: Annotated[
         Path,
         typer.Argument(metavar="MODEL", help="A Relay module; or a folder that `convert` wrote, or the script in it."),
@@ -70,12 +73,17 @@ def compare(
     they were made of. The exit code is 1 where an output disagrees.
     """
     from relay2relax.cli.commands import compare as command
+    from relay2relax.cli.commands import matrix
 
     if script is not None and of is not None:
         raise typer.BadParameter("the model is named twice", param_hint="--model")
     tolerance = command.tolerance(rtol, atol)
     chosen = tuple(one.value for one in backend or ())
     how = command.How(chosen, seed, tuple(dims or ()), allow_missing, per_node, tolerance, float64)
+    if more.asked:
+        others = (script, of, expected, report)
+        matrix.run(model, params, inputs, how, more, others, force, as_json)
+        return
     command.run(model, script, of, params, inputs, expected, how, as_json, command.Page(report, force))
 
 
