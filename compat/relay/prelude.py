@@ -13,20 +13,17 @@ from relay2relax.relay_ir.text.parser import parse
 class Prelude:
     """The library in a module: ``mod`` has it, attributes are its names.
 
-    What lists of tensors need is added for a dtype when it is asked for.
+    As in TVM, lists of tensors of any rank are there for every dtype, those of one shape when they
+    are asked for.
     """
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self.mod = IRModule() if mod is None else mod
         if not self._defines("List"):
-            add_library(self.mod, "prelude")
+            add_library(self.mod, "prelude", tensor_arrays=ours.DTYPES)
 
     def _defines(self, name: str) -> bool:
         return any(header.name == name for header in self.mod.type_definitions)
-
-    def _tensors(self, dtype: str) -> None:
-        if not self._defines(f"tensor_{dtype}_t"):
-            add_library(self.mod, tensor_arrays=(dtype,))
 
     def get_name(self, canonical: str, dtype: str) -> str:
         """Return the name of a function, a type or a constructor for tensors of ``dtype``."""
@@ -34,22 +31,18 @@ class Prelude:
 
     def get_global_var(self, canonical: str, dtype: str) -> GlobalVar:
         """Return a function for tensors of ``dtype``."""
-        self._tensors(dtype)
         return self.mod.get_global_var(self.get_name(canonical, dtype))
 
     def get_var(self, canonical: str, dtype: str) -> object:
         """Return a function or a constructor for tensors of ``dtype``."""
-        self._tensors(dtype)
         return getattr(self, self.get_name(canonical, dtype))
 
     def get_type(self, canonical: str, dtype: str) -> object:
         """Return the type of tensors of ``dtype``."""
-        self._tensors(dtype)
         return getattr(self, self.get_name(canonical, dtype))
 
     def get_ctor(self, ty_name: str, canonical: str, dtype: str) -> Constructor:
         """Return a constructor for tensors of ``dtype``."""
-        self._tensors(dtype)
         return self._constructor(self.get_name(canonical, dtype))
 
     def get_tensor_ctor(self, canonical: str, dtype: str) -> Constructor:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from relay2relax.core.dtype import check_dtype
 from relay2relax.tir.extent import Extent, require_allowed
 
@@ -18,11 +20,14 @@ class Type:
     __slots__ = ()
 
 
+_INTS = frozenset({int})
+
+
 @dataclass(frozen=True, slots=True)
 class TensorType(Type):
     """A tensor of known rank; an extent is an int, a symbolic expression or ``ANY``.
 
-    Raises DTypeError, as all types do, where ``dtype`` is not one.
+    Integers of numpy become ints. Raises DTypeError, as all types do, where ``dtype`` is not one.
     """
 
     shape: tuple[Extent, ...]
@@ -30,6 +35,9 @@ class TensorType(Type):
 
     def __post_init__(self) -> None:
         check_dtype(self.dtype)
+        if not _INTS.issuperset(map(type, self.shape)):
+            given: tuple[object, ...] = self.shape
+            object.__setattr__(self, "shape", tuple(int(x) if isinstance(x, np.integer) else x for x in given))
         require_allowed(self.shape)
 
     @property

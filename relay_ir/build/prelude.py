@@ -26,7 +26,8 @@ _PARTS = ("prelude", "nat", "gradient", "core")
 _RANKS = range(1, 7)
 # Extents, None for one that is not known.
 Shape: TypeAlias = tuple[Optional[int], ...]
-_DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16")
+# Lists of tensors are defined for these.
+DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16")
 
 
 def library_text(
@@ -64,9 +65,9 @@ def library_text(
 
 
 def _check_dtype(dtype: str) -> None:
-    if dtype not in _DTYPES:
+    if dtype not in DTYPES:
         raise Relay2RelaxError(
-            mistake(translating.CHOICE, what="tensor array of", name=repr(dtype), known=", ".join(_DTYPES))
+            mistake(translating.CHOICE, what="tensor array of", name=repr(dtype), known=", ".join(DTYPES))
         )
 
 

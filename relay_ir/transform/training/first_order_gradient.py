@@ -16,7 +16,8 @@ from relay2relax.relay_ir.ir.rewrite import nodes
 from relay2relax.relay_ir.ir.types import TensorType, TupleType, Type
 from relay2relax.relay_ir.transform.infrastructure import declared, map_functions
 from relay2relax.relay_ir.transform.inline import InlineLocalFunctions
-from relay2relax.relay_ir.transform.training.gradients import GRADIENTS, no_tensors, unknown_gradient
+from relay2relax.relay_ir.transform.training.gradients import gradient_of
+from relay2relax.relay_ir.transform.training.gradients.rules import Gradient, has_floats, no_tensors, unknown_gradient
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +98,13 @@ class _Reverse:
         given = TupleType(tuple(self.values[param].type for param in self.root.params))
         return replace(self.root, body=body, ret_type=TupleType((result.type, given)))
 
+    def _type(self, node: Expr) -> Type:
+        found = self.types.of(node)
+        assert found is not None
+        return found
+
     def _value(self, node: Expr, forward: Expr) -> _Value:
-        ty = self.types.of(node)
-        assert ty is not None
+        ty = self._type(node)
         var = self.lets.push(forward)
         self.types.same(var, node)
         self.types.same(forward, node)
@@ -115,19 +120,22 @@ class _Reverse:
                 self._tuple(node, [self.values[one] for one in fields])
             case TupleGetItem(value, index):
                 self._field(node, self.values[value], index)
-            case Call(Op(name), args) if name in GRADIENTS:
-                self._call(node, name, [self.values[one] for one in args])
-            case Call(Op(name)):
-                raise unknown_gradient(name)
+            case Call(Op(name), args):
+                rule = gradient_of(name)
+                if rule is None and has_floats(self._type(node)):
+                    raise unknown_gradient(name)
+                self._call(node, rule, [self.values[one] for one in args])
             case _:
                 raise UnsupportedError(f"gradients through a {type(node).__name__} of Relay are not known")
 
-    def _call(self, node: Call, name: str, args: list[_Value]) -> None:
+    def _call(self, node: Call, rule: Gradient | None, args: list[_Value]) -> None:
         call = replace(node, args=tuple(one.forward for one in args))
         made = self._value(node, call)
+        if rule is None:
+            return  # Truth values and integers do not change with what they are computed of.
 
         def back(lets: _Lets) -> None:
-            found = GRADIENTS[name](call, made.gradient, self.types)
+            found = rule(call, made.gradient, self.types)
             for one, gradient in zip(args, found, strict=True):
                 one.gradient = _sum(one.type, one.gradient, gradient, lets)
 

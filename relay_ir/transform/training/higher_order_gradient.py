@@ -38,15 +38,19 @@ from relay2relax.relay_ir.ir.expr import (
     children,
 )
 from relay2relax.relay_ir.ir.module import IRModule
-from relay2relax.relay_ir.ir.rewrite import with_children
+from relay2relax.relay_ir.ir.rewrite import substitute, with_children
 from relay2relax.relay_ir.ir.type_mapping import map_type
 from relay2relax.relay_ir.ir.types import FuncType, RefType, TensorType, TupleType, Type
 from relay2relax.relay_ir.transform.infrastructure import declared
-from relay2relax.relay_ir.transform.training.gradients import GRADIENTS, no_tensors, unknown_gradient
+from relay2relax.relay_ir.transform.parts import is_call
+from relay2relax.relay_ir.transform.training.gradients import gradient_of
+from relay2relax.relay_ir.transform.training.gradients.rules import has_floats, no_tensors, unknown_gradient
 
 _UNIT = TupleType(())
 # The chain of what runs backwards.
 _CHAIN = RefType(FuncType((), _UNIT))
+_CHECKPOINT = "annotation.checkpoint"
+_NO_VALUES = (Op, Constructor, GlobalVar)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,12 @@ class HigherOrderGradient(Pass[IRModule]):
         made = {mod.get_global_var(name): reverse.gradient(mod[name]) for name in self.functions}
         called = reverse.called_functions()
         return replace(mod, functions={**mod.functions, **made, **called}, types={})
+
+
+def _within(data: Expr, scope: _Scope) -> list[Expr]:
+    """Return what ``data`` is made of, as far as it is not computed and not a checkpoint itself."""
+    roots: tuple[Expr, ...] = (data,)
+    return list(post_order(roots, lambda one: () if one in scope.done or is_call(one, _CHECKPOINT) else children(one)))
 
 
 def _paired(ty: Type) -> Type:
@@ -164,6 +174,8 @@ class _Reverse:
                     return (condition,)
                 case Match(data):
                     return (data,)
+                case Call(Op(name), (data,)) if name == _CHECKPOINT:
+                    return [one for one in _within(data, scope) if is_call(one, _CHECKPOINT)]
                 case Call(GlobalVar(), args):
                     return args
                 case Let(var, Function() as value):
@@ -206,6 +218,8 @@ class _Reverse:
             case Match(data, clauses):
                 made = tuple(Clause(one.lhs, self._scoped(one.rhs, scope)) for one in clauses)
                 return scope.push(replace(node, data=done[data], clauses=made))
+            case Call(Op(name), (data,)) if name == _CHECKPOINT:
+                return self._checkpoint(node, data, scope)
             case Call(Op(name), args):
                 return self._operator(node, name, args, scope)
             case Call(GlobalVar() as callee, args):
@@ -228,7 +242,8 @@ class _Reverse:
         return replace(function, params=params, body=body, ret_type=_paired(result))
 
     def _operator(self, node: Call, name: str, args: Sequence[Expr], scope: _Scope) -> Expr:
-        if name not in GRADIENTS and _has_floats(self._type(node)):
+        rule = gradient_of(name)
+        if rule is None and has_floats(self._type(node)):
             raise unknown_gradient(name)
         given = [(scope.done[one], self._type(one)) for one in args]
         forward = [scope.push(_part(value, ty, 0)) for value, ty in given]
@@ -239,16 +254,35 @@ class _Reverse:
         result, ty = scope.push(call), self._type(node)
         self.types.same(result, node)
         made = scope.push(self._lifted(result, ty, scope))
-        if name not in GRADIENTS:
+        if rule is None:
             return made  # Truth values and integers do not change with what they are computed of.
         before = scope.push(RefRead(self.chain))
         back = _Scope()
         gradient = back.push(_part(made, ty, 1))
         self.types.same(gradient, node)
-        for (value, of), found in zip(given, GRADIENTS[name](call, gradient, self.types), strict=True):
+        for (value, of), found in zip(given, rule(call, gradient, self.types), strict=True):
             _add(value, of, found, back)
         step = Function((), back.around(Call(before, ())), _UNIT)
         scope.push(RefWrite(self.chain, step))
+        return made
+
+    def _checkpoint(self, node: Call, data: Expr, scope: _Scope) -> Expr:
+        """Return ``data``, which is computed again when its gradients are."""
+        ty = self._type(node)
+        known = [one for one in _within(data, scope) if one in scope.done and not isinstance(one, _NO_VALUES)]
+        plain = substitute(data, {one: _part(scope.done[one], self._type(one), 0) for one in known})
+        made = scope.push(self._lifted(scope.push(plain), ty, scope))
+        before = scope.push(RefRead(self.chain))
+        back, around = scope.inner(), self.chain
+        self.chain = Var("bp", _CHAIN)
+        back.lets.append((self.chain, RefCreate(Function((), Tuple(()), _UNIT))))
+        parts = data.fields if isinstance(data, Tuple) else (data,)
+        own = all(isinstance(one, Call) and isinstance(one.op, Op) and one not in scope.done for one in parts)
+        again = self._value(data, back)
+        _add(again, ty, _part(made, ty, 1), back, new=own and len(set(parts)) == len(parts))
+        back.push(Call(RefRead(self.chain), ()))
+        self.chain = around
+        scope.push(RefWrite(self.chain, Function((), back.around(Call(before, ())), _UNIT)))
         return made
 
     def _lifted(self, value: Expr, ty: Type, scope: _Scope) -> Expr:
@@ -259,11 +293,6 @@ class _Reverse:
             raise no_tensors()
         parts = [(scope.push(TupleGetItem(value, index)), one) for index, one in enumerate(ty.fields)]
         return Tuple(tuple(self._lifted(part, one, scope) for part, one in parts))
-
-
-def _has_floats(ty: Type) -> bool:
-    parts = ty.fields if isinstance(ty, TupleType) else (ty,)
-    return any(not isinstance(one, TensorType) or one.dtype.startswith(("float", "bfloat")) for one in parts)
 
 
 def _part(value: Expr, ty: Type, place: int) -> Expr:
@@ -284,13 +313,13 @@ def _begin(value: Expr, ty: Type, scope: _Scope) -> None:
         scope.push(RefWrite(TupleGetItem(value, 1), op.ones_like(TupleGetItem(value, 0))))
 
 
-def _add(value: Expr, ty: Type, gradient: Expr, scope: _Scope) -> None:
-    """Add to the gradients by a value."""
+def _add(value: Expr, ty: Type, gradient: Expr, scope: _Scope, new: bool = False) -> None:
+    """Add to the gradients by a value; those by a ``new`` one are nothing so far."""
     if isinstance(ty, TensorType):
         cell = scope.push(TupleGetItem(value, 1))
-        scope.push(RefWrite(cell, op.add(RefRead(cell), gradient)))
+        scope.push(RefWrite(cell, gradient if new else op.add(RefRead(cell), gradient)))
         return
     assert isinstance(ty, TupleType)
     whole = scope.push(gradient)
     for index, one in enumerate(ty.fields):
-        _add(TupleGetItem(value, index), one, TupleGetItem(whole, index), scope)
+        _add(TupleGetItem(value, index), one, TupleGetItem(whole, index), scope, new)

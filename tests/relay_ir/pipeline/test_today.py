@@ -28,8 +28,8 @@ IN_PYTHON = {name for name, today in TODAY.items() if today.way in (Way.BEFORE, 
 RELAX = sorted((name, model) for name, today in TODAY.items() if today.relax for model in MODELS)
 # Passes of Relax that need to be told devices, or what the program does not have.
 RELAX = [(name, model) for name, model in RELAX if name != "PlanDevices"]
-# Gradients are known of the operators of perceptrons.
-OTHER_MODELS = {"FirstOrderGradient": ("mlp", "mlp_dynamic_batch")}
+# Of functions with lets gradients are those of another pass.
+OTHER_MODELS = {"FirstOrderGradient": ("mlp", "mlp_dynamic_batch", "dqn")}
 RELAY = sorted(
     (name, model) for name, today in TODAY.items() if today.before for model in OTHER_MODELS.get(name, MODELS)
 )

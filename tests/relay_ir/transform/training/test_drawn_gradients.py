@@ -14,7 +14,29 @@ from relay2relax.relay_ir import Function, IRModule, const, op, transform
 
 torch = pytest.importorskip("torch")
 
+F = torch.nn.functional
 Both = tuple[Callable[..., Any], Callable[..., Any]]
+WEIGHT = np.random.default_rng(7).uniform(-0.5, 0.5, (1, 1, 3, 3)).astype("float32")
+KERNEL, ROWS = const(WEIGHT), const(np.array([3, 1, 1, 0]))
+PLACES = const(np.array([[0, 3, 3, 1], [2, 2, 2, 2], [1, 0, 3, 2], [0, 0, 1, 1]]))
+
+
+def image(x: Any) -> Any:
+    return op.reshape(x, (1, 1, 4, 4))
+
+
+def spread(x: Any) -> Any:
+    return op.repeat(op.repeat(op.reshape(x, (2, 2)), 2, 0), 2, 1)
+
+
+def convolved(x: Any) -> Any:
+    return F.conv2d(x[None, None], torch.tensor(WEIGHT), padding=1)[0, 0]
+
+
+def repeated(x: Any) -> Any:
+    return x[0, 0].repeat_interleave(2, 0).repeat_interleave(2, 1)
+
+
 UNARY: list[Both] = [
     (op.tanh, torch.tanh),
     (op.sigmoid, torch.sigmoid),
@@ -27,6 +49,16 @@ UNARY: list[Both] = [
     (lambda x: op.mean(x, axis=[1], keepdims=True) * x, lambda x: x.mean(1, keepdim=True) * x),
     (lambda x: op.transpose(x, [1, 0]), lambda x: x.T),
     (lambda x: op.sqrt(x * x + const(1.0)), lambda x: torch.sqrt(x * x + 1)),
+    (lambda x: op.reshape(op.nn.conv2d(image(x), KERNEL, padding=(1, 1)), (4, 4)), lambda x: convolved(x)),
+    (lambda x: spread(op.nn.max_pool2d(image(x), (2, 2), (2, 2))), lambda x: repeated(F.max_pool2d(x[None, None], 2))),
+    (lambda x: spread(op.nn.avg_pool2d(image(x), (2, 2), (2, 2))), lambda x: repeated(F.avg_pool2d(x[None, None], 2))),
+    (lambda x: op.take(x, ROWS, axis=0), lambda x: x[[3, 1, 1, 0]]),
+    (lambda x: op.gather(x, 1, PLACES), lambda x: x.gather(1, torch.tensor(PLACES.data))),
+    (lambda x: op.cumsum(x, 1), lambda x: x.cumsum(1)),
+    (lambda x: op.max(x, axis=[1], keepdims=True) - x, lambda x: x.amax(1, keepdim=True) - x),
+    (lambda x: op.nn.pad(op.strided_slice(x, [0, 1], [4, 3]), [[0, 0], [1, 1]]), lambda x: F.pad(x[:, 1:3], (1, 1))),
+    (lambda x: op.reshape(op.layout_transform(image(x), "NCHW", "NHWC"), (4, 4)), lambda x: x * 1),
+    (lambda x: op.annotation.checkpoint(op.tanh(x * x)), lambda x: torch.tanh(x * x)),
 ]
 BINARY: list[Both] = [
     (op.add, torch.add),
@@ -34,6 +66,10 @@ BINARY: list[Both] = [
     (op.multiply, torch.multiply),
     (lambda x, y: op.divide(x, y * y + const(1.0)), lambda x, y: x / (y * y + 1)),
     (lambda x, y: op.nn.dense(x, y), lambda x, y: x @ y.T),
+    (lambda x, y: op.nn.matmul(x, y, units=4), lambda x, y: x @ y),
+    (lambda x, y: op.where(op.less(x, y), x, op.sin(y)), lambda x, y: torch.where(x < y, x, torch.sin(y))),
+    (op.maximum, torch.maximum),
+    (lambda x, y: op.sum(op.stack([x, y], axis=1), axis=[1]), lambda x, y: torch.stack([x, y], 1).sum(1)),
 ]
 
 
