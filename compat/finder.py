@@ -12,6 +12,7 @@ from types import ModuleType
 
 from relay2relax.compat.table.entry import Absent, Module, Names
 from relay2relax.compat.testing import topi
+from relay2relax.compat.version import as_version
 from relay2relax.core.errors import UnsupportedError
 
 # Programs of TVM's tests, which are read from a folder that is given.
@@ -40,11 +41,6 @@ def places(module: Module, version: tuple[int, ...]) -> dict[str, Place]:
                 theirs, renamed, ours = word.partition("=")
                 found[theirs] = Place(part.source, ours if renamed else theirs)
     return found
-
-
-def as_version(text: str) -> tuple[int, ...]:
-    """Return ``0.18`` as numbers; raises ValueError for other texts."""
-    return tuple(map(int, text.split(".")))
 
 
 def _in(part: Names, version: tuple[int, ...]) -> bool:

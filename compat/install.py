@@ -6,7 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from relay2relax.compat.finder import LegacyFinder, as_version
+from relay2relax.compat import version as standing_for
+from relay2relax.compat.finder import LegacyFinder
 from relay2relax.compat.table import all_modules
 from relay2relax.compat.vocabulary import lessons
 from relay2relax.compat.vocabulary.teaching import teach
@@ -31,10 +32,11 @@ def install(version: str = "0.18") -> Callable[[], None]:
     if wanted not in VERSIONS:
         known = ", ".join(VERSIONS)
         raise Relay2RelaxError(mistake(translating.CHOICE, what="version of TVM", name=repr(version), known=known))
-    finder = LegacyFinder(all_modules(), as_version(wanted))
+    finder = LegacyFinder(all_modules(), standing_for.as_version(wanted))
     aside = {name: sys.modules.pop(name) for name in list(finder.provided())}
     forget = teach(lessons())
     sys.meta_path.insert(0, finder)
+    standing_for.enter(standing_for.as_version(wanted))
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, 10_000))  # as tvm.relay does: functors of scripts are recursive
 
@@ -44,6 +46,7 @@ def install(version: str = "0.18") -> Callable[[], None]:
             del sys.modules[name]
         sys.modules.update(aside)
         forget()
+        standing_for.leave()
         sys.setrecursionlimit(limit)
 
     return uninstall

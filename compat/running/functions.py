@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from relay2relax.backends import register_func as lend
+from relay2relax.compat import version
+from relay2relax.compat.running.results import legacy
 from relay2relax.compat.vocabulary.teaching import face
 
 _functions: dict[str, Callable[..., object]] = {}
-tvm_version = "0.18.0"
 DataType = str
 String = str
 Object = face("Object", object)
@@ -28,6 +30,7 @@ def register_func(
         if name in _functions and not override:
             raise ValueError(f"Global PackedFunc {name} is already registered")
         _functions[name] = function
+        lend(name, override=True)(lambda *args: function(*map(legacy, args)))
         return function
 
     return register if f is None else register(f)
@@ -75,6 +78,12 @@ def te_compiler() -> Compiler:
 def py_str(value: bytes | str) -> str:
     """Return bytes as text."""
     return value.decode() if isinstance(value, bytes) else value
+
+
+def __getattr__(name: str) -> object:
+    if name == "tvm_version":
+        return version.text()
+    raise AttributeError(name)
 
 
 def libinfo() -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import cast
 import numpy as np
 
 from relay2relax import backends, translator
+from relay2relax.compat.running.printing import teach_printing
 from relay2relax.compat.running.results import legacy, plain
 from relay2relax.compat.running.targets import backend_of
 from relay2relax.relax_ir.ir.expr import IRModule as RelaxModule
@@ -22,6 +23,7 @@ def from_relay(
     **options: object,
 ) -> RelaxModule:
     """Return the Relax module of a function of Relay, whose operators are TensorIR."""
+    teach_printing()
     params = {name: np.asarray(value) for name, value in (relay_params or {}).items()}
     return translator.lower_to_tir(func, params)
 

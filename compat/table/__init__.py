@@ -10,6 +10,7 @@ def all_modules() -> Table:
     """Return the tables of all modules of TVM that are provided."""
     listed = (*runtime.MODULES, *ir.MODULES, *relay.MODULES, *relay_parts.MODULES, *absent.MODULES)
     names = {one.name for one in listed}
-    # A package that has no names of its own.
-    above = {name.rpartition(".")[0] for name in names} - names - {""}
+    # Packages that have no names of their own.
+    parts = [name.split(".") for name in names]
+    above = {".".join(one[:end]) for one in parts for end in range(1, len(one))} - names
     return (*listed, *(Module(name) for name in sorted(above)))

@@ -108,6 +108,6 @@ MODULES = (
     ),
     Module("tvm.topi.nn.qnn", (Names("compat.testing.topi", "SQNN_DTYPE_TO_CODE"),)),
     Module("tvm.topi.nn.utils", (Names("compat.testing.topi", "get_pad_tuple1d get_pad_tuple get_pad_tuple3d"),)),
-    Module("tvm.script", (Names("script", "tir=T relax=R ir=I ir_module"),)),
+    Module("tvm.script", (Names("compat.running.printing", "tir=T relax=R ir=I ir_module"),)),
     Module("tvm.topi.testing", fallback="compat.testing.topi:reference"),
 )

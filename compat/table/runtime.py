@@ -11,6 +11,7 @@ _REGISTRY = Names(
     "compat.running.functions",
     "register_func get_global_func register_object register_extension convert Object",
 )
+_MSC = "compat.running.msc"
 _VIZ = (
     "RelayVisualizer DefaultVizParser DotGraph DotPlotter DotVizParser Plotter TermGraph TermPlotter TermVizParser "
     "VizEdge VizGraph VizNode VizParser"
@@ -74,6 +75,13 @@ MODULES = (
     Module("tvm.relax.vm", (Names("compat.running.relax", "VirtualMachine build"), Names("backends", "Executable"))),
     Module("tvm.relax.testing.relay_translator", (Names("compat.running.relax", "from_relay"),)),
     Module("tvm.relax.transform", fallback="compat.running.relax:transform"),
+    Module("tvm.relax.frontend.torch", (Names("compat.running.beside", "from_fx", "apache-tvm runs it"),)),
+    Module("tvm.contrib.msc.core.ir", (Names("graph", "MSCGraph MSCTensor"),)),
+    Module("tvm.contrib.msc.core.ir.translate", (Names(_MSC, "from_relay from_relax"),)),
+    Module("tvm.contrib.msc.core.frontend", (Names(_MSC, "from_relay from_relax normalize_inputs"),)),
+    Module("tvm.contrib.msc.core.frontend.translate", (Names(_MSC, "from_relay from_relax normalize_inputs"),)),
+    Module("tvm.contrib.msc.core.utils", (Names(_MSC, "dict_equal"),)),
+    Module("tvm.contrib.msc.framework.tvm.codegen", (Names(_MSC, "to_relax"),)),
     Module("tvm.error", (_ERROR,)),
     Module("tvm._ffi", (_REGISTRY,)),
     Module(

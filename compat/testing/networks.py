@@ -6,7 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 
+from relay2relax.compat import version
 from relay2relax.compat.running.ndarray import NDArray
+from relay2relax.relay_ir.inference.infer import typed_module
 
 
 def network(module: str, name: str) -> object:
@@ -21,7 +23,8 @@ def network(module: str, name: str) -> object:
 
     def get_workload(*args: object, **kwargs: object) -> object:
         mod, params = found(*args, **kwargs)
-        return mod, {key: value.view(NDArray) for key, value in params.items()}
+        made = typed_module(mod)["main"] if version.until("0.5") else mod
+        return made, {key: value.view(NDArray) for key, value in params.items()}
 
     return get_workload
 

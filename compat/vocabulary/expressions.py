@@ -10,7 +10,7 @@ import numpy as np
 
 from relay2relax.backends.relay.values import AdtValue
 from relay2relax.compat.running.ndarray import NDArray
-from relay2relax.compat.vocabulary.known_types import tag_of, type_of
+from relay2relax.compat.vocabulary.known_types import table, tag_of, type_of
 from relay2relax.compat.vocabulary.teaching import Lesson, constructor, renamed
 from relay2relax.core.dtype import Array
 from relay2relax.ops.registry.attributes import NoAttrs
@@ -29,11 +29,17 @@ def checked_type(self: ir.Expr) -> Type:
     return found
 
 
-def text(self: ir.Expr, show_meta_data: bool = True, annotate: object = None) -> str:
-    """Return the text of an expression, as TVM prints it."""
+def text(
+    self: ir.Expr, show_meta_data: bool = True, annotate: Callable[[ir.Expr], str] | None = None, header: bool = True
+) -> str:
+    """Return the text of an expression, as TVM prints it, with the types that are known."""
     from relay2relax.relay_ir.text.printer import print_expr
 
-    return '#[version = "0.0.5"]\n' + print_expr(self)
+    return print_expr(self, show_meta_data, annotate, types=table(), header=header)
+
+
+def _shown(self: ir.Expr) -> str:
+    return text(self, show_meta_data=False, header=False)
 
 
 def _data(self: ir.Constant) -> Array:
@@ -113,6 +119,7 @@ def lessons() -> Iterator[Lesson]:
     yield Lesson(ir.RelayExpr, "checked_type", property(checked_type))
     yield Lesson(ir.RelayExpr, "_checked_type_", property(type_of))
     yield Lesson(ir.RelayExpr, "astext", text)
+    yield Lesson(ir.RelayExpr, "__str__", _shown)
     yield Lesson(ir.RelayExpr, "same_as", lambda self, other: self == other)
     yield Lesson(ir.RelayExpr, "virtual_device_", property(_virtual_device))
     yield constructor(ir.Var, name_hint="name")

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import cast
 
+from relay2relax.compat import version
 from relay2relax.compat.vocabulary import known_types
 from relay2relax.compat.vocabulary.teaching import Lesson
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.expr import Constructor, Expr, Function, GlobalVar
 from relay2relax.relay_ir.ir.module import IRModule, TypeData
 from relay2relax.relay_ir.ir.types import GlobalTypeVar
@@ -28,7 +31,11 @@ def __init__(self: IRModule, functions: object = None, type_definitions: object 
 
 
 def set_item(self: IRModule, name: object, value: object) -> None:
-    """Set a function or a definition of a type; nothing is inferred."""
+    """Set a function or a definition of a type; nothing is inferred, but by TVM 0.7 and before.
+
+    There it raises TypeInferenceError for an ill-typed function, which is not added.
+    """
+    before = self.functions, self.type_definitions
     if isinstance(value, TypeData):
         header = name if isinstance(name, GlobalTypeVar) else value.header
         self.type_definitions = {**self.type_definitions, header: value}
@@ -40,6 +47,18 @@ def set_item(self: IRModule, name: object, value: object) -> None:
         order = {one: kept.get(one, main) for one in self.functions} if var in self.functions else {**kept, var: main}
         self.functions = order
     _changed(self)
+    if version.until("0.7"):
+        _infer(self, before)
+
+
+def _infer(mod: IRModule, before: tuple[object, object]) -> None:
+    try:
+        mod.types = infer_type(mod).types
+    except Relay2RelaxError:
+        mod.functions, mod.type_definitions = before  # type: ignore[assignment]
+        _changed(mod)
+        raise
+    known_types.note(mod.types)
 
 
 def delete_item(self: IRModule, name: str | GlobalVar) -> None:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import NamedTuple
 
 _NOTHING = object()
+_taught: list[list[tuple[type | ModuleType, str, object]]] = []
 
 
 class Lesson(NamedTuple):
@@ -22,11 +23,11 @@ class Lesson(NamedTuple):
 def teach(lessons: Iterable[Lesson]) -> Callable[[], None]:
     """Give classes their attributes; return what takes them away again."""
     before: list[tuple[type | ModuleType, str, object]] = []
-    for one in lessons:
-        before.append((one.cls, one.name, vars(one.cls).get(one.name, _NOTHING)))
-        setattr(one.cls, one.name, one.value)
+    _taught.append(before)
+    teach_more(lessons)
 
     def forget() -> None:
+        _taught.remove(before)
         for cls, name, value in reversed(before):
             if value is _NOTHING:
                 delattr(cls, name)
@@ -34,6 +35,13 @@ def teach(lessons: Iterable[Lesson]) -> Callable[[], None]:
                 setattr(cls, name, value)
 
     return forget
+
+
+def teach_more(lessons: Iterable[Lesson]) -> None:
+    """Give classes more attributes, which are taken away with those that were taught last."""
+    for one in lessons:
+        _taught[-1].append((one.cls, one.name, vars(one.cls).get(one.name, _NOTHING)))
+        setattr(one.cls, one.name, one.value)
 
 
 def renamed(cls: type, **names: str) -> list[Lesson]:

@@ -1,0 +1,1 @@
+"""What documents use of matplotlib."""
