@@ -17,6 +17,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "c.export.export": ["export_c", "library_files"],
         "vm.executable": ["Executable"],
         "runtime.registry": ["register_func"],
+        "numpy.threads.launch": ["check_kernels"],
         "relay.calibration": ["get_calibration_data"],
         "relay.executor": ["create_executor", "load_executor"],
         "scheduled.schedule_module": ["schedule_module", "transform_params"],
@@ -28,6 +29,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 if TYPE_CHECKING:
     from relay2relax.backends import libraries
     from relay2relax.backends.c.export.export import export_c, library_files
+    from relay2relax.backends.numpy.threads.launch import check_kernels
     from relay2relax.backends.relay.calibration import get_calibration_data
     from relay2relax.backends.relay.executor import create_executor, load_executor
     from relay2relax.backends.runtime.registry import register_func
@@ -40,6 +42,7 @@ __all__ = [
     "Executable",
     "VirtualMachine",
     "build",
+    "check_kernels",
     "create_executor",
     "export_c",
     "get_calibration_data",

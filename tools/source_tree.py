@@ -13,7 +13,16 @@ from pathlib import Path
 
 from house import PACKAGE, ROOT, packages
 
-SCRIPTS = ("benchmarks", "benchmarks/evidence", "docs", "examples", "tests/support", "tests/support/calls", "tools")
+SCRIPTS = (
+    "benchmarks",
+    "benchmarks/evidence",
+    "docs",
+    "examples",
+    "tests/support",
+    "tests/support/calls",
+    "tests/support/gpu",
+    "tools",
+)
 
 
 def links() -> dict[str, Path]:

@@ -19,6 +19,7 @@ import numpy as np
 from relay2relax.backends.numpy.binding import bind_call, check_apart, read_only
 from relay2relax.backends.numpy.expr import Axis, Grid, strided
 from relay2relax.backends.numpy.intrinsics import BINARY, REDUCE
+from relay2relax.backends.numpy.threads.launch import run_kernels, runs_together
 from relay2relax.backends.runtime.extern_calls import outside_statements
 from relay2relax.core.arrays import empty
 from relay2relax.core.dtype import Array, numpy_dtype
@@ -61,9 +62,13 @@ def evaluate_prim_func(
     Symbolic extents take their values from the arrays' shapes; ``scalars`` are the values of scalar
     parameters, in order. Raises ExecutionError where an array does not fit its parameter or is
     read-only and written to, an index leaves its buffer, or nobody registered a function that
-    ``func`` calls by name.
+    ``func`` calls by name. Kernels whose threads wait for each other are run as on a GPU
+    (``threads/``).
     """
     arrays = [*inputs, *outputs]
+    if runs_together(func):
+        run_kernels(func, arrays, scalars)
+        return None
     func = executable_form(func)
     scope: dict[Var, Any] = dict(bind_call(func, arrays, scalars))
     buffers = dict(zip(func.buffers, arrays, strict=True))
