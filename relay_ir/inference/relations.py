@@ -150,7 +150,7 @@ class Relations:
             if is_broken(relation.args):
                 self.equations.unifier.mark_broken(relation.result)
                 return True
-            if op.relay_type is any_type:
+            if op.relay_type is any_type or op.passes_through:
                 self.equations.unify(relation.result, relation.args[0], errors.words(call), call, call)
                 return True
             if op.operands is None or not self._deduce_operands(relation, op, types):

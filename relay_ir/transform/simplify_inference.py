@@ -11,6 +11,7 @@ import numpy as np
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.passes import Pass
 from relay2relax.ops.nn.feature_normalisation import GroupNormAttrs, L2NormalizeAttrs
+from relay2relax.ops.nn.normalisation import relay_epsilon
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Op, TupleGetItem, children
@@ -81,7 +82,7 @@ def _expanded(expand: _Expansion, attrs: object, ty: Type, args: tuple[Expr, ...
 
 def _batch_norm(attrs: _Normalisation, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
     data, gamma, beta, mean, variance = args
-    scale: Expr = _scalar(1.0, ty) / op.sqrt(variance + _scalar(attrs.epsilon, ty))
+    scale: Expr = _scalar(1.0, ty) / op.sqrt(variance + _epsilon(attrs.epsilon, ty))
     if attrs.scale:
         scale = scale * gamma
     shift: Expr = -mean * scale
@@ -115,7 +116,7 @@ def _group_norm(attrs: GroupNormAttrs, ty: TensorType, args: tuple[Expr, ...]) -
 def _l2_normalize(attrs: L2NormalizeAttrs, ty: TensorType, args: tuple[Expr, ...]) -> Expr:
     (data,) = args
     total = op.sum(data * data, axis=attrs.axis, keepdims=True)
-    result: Expr = data / op.sqrt(op.maximum(total, _scalar(attrs.eps, ty)))
+    result: Expr = data / op.sqrt(op.maximum(total, _epsilon(attrs.eps, ty)))
     return result
 
 
@@ -123,7 +124,7 @@ def _centred(data: Expr, axes: list[int], attrs: _Normalisation, ty: TensorType)
     """Return ``data`` with mean 0 and variance 1 over ``axes``."""
     mean = op.mean(data, axis=axes, keepdims=True)
     variance = op.variance(data, mean, axis=axes, keepdims=True)
-    result: Expr = (data - mean) / op.sqrt(variance + _scalar(attrs.epsilon, ty))
+    result: Expr = (data - mean) / op.sqrt(variance + _epsilon(attrs.epsilon, ty))
     return result
 
 
@@ -148,6 +149,10 @@ _RESULT: Mapping[str, _Expansion] = {
     "nn.l2_normalize": _l2_normalize,
     "nn.layer_norm": _layer_norm,
 }
+
+
+def _epsilon(epsilon: float, ty: TensorType) -> Expr:
+    return _scalar(relay_epsilon(epsilon, ty.dtype), ty)
 
 
 def _scalar(value: float, like: TensorType) -> Constant:

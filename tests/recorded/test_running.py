@@ -13,22 +13,10 @@ from typing import Any
 
 import pytest
 from known_differences import TRANSLATIONS, VALUES
-from recorded_cases import VALUED_FILES, arguments, entry, has_data, problem, problems
+from recorded_cases import VALUED_FILES, arguments, entry, has_data, problem, problems, typed_case
 from sweep import sampled
 
 from relay2relax import backends, translator
-from relay2relax.relay_ir import Function, IRModule, infer_type, load_json, parse
-
-
-def read(case: dict[str, Any]) -> tuple[IRModule, Function]:
-    """Return the module of a case, from its JSON where that was recorded, and the function that
-    ran.
-    """
-    mod = load_json(case["json"]) if "json" in case else parse(case["text"], case["id"])
-    mod = infer_type(mod, declare_results=True)
-    function = mod[entry(case)]
-    assert isinstance(function, Function)
-    return mod, function
 
 
 def cases(recorded: Any, name: str) -> Iterator[dict[str, Any]]:
@@ -46,7 +34,7 @@ def report(cases: Iterator[dict[str, Any]], check: Any, known: dict[str, str]) -
 @pytest.mark.sweep(every=2)
 def test_relay_on_numpy(recorded: Any, name: str) -> None:
     def check(case: dict[str, Any]) -> str:
-        mod, function = read(case)
+        mod, function = typed_case(case)
         run = backends.create_executor("debug", mod).evaluate(entry(case))
         return problem(run(*arguments(case, function)), case, mod)
 
@@ -58,7 +46,7 @@ def test_relay_on_numpy(recorded: Any, name: str) -> None:
 @pytest.mark.parametrize("name", VALUED_FILES)
 def test_bytecode_that_went_through_a_file(recorded: Any, name: str, tmp_path: Path) -> None:
     def check(case: dict[str, Any]) -> str:
-        mod, function = read(case)
+        mod, function = typed_case(case)
         executable = backends.create_executor("vm", mod).executable
         assert executable is not None
         executable.save(tmp_path / "case.vm")
@@ -74,7 +62,7 @@ def test_bytecode_that_went_through_a_file(recorded: Any, name: str, tmp_path: P
 @pytest.mark.parametrize("name", VALUED_FILES)
 def test_relay_in_c(recorded: Any, name: str) -> None:
     def check(case: dict[str, Any]) -> str:
-        mod, function = read(case)
+        mod, function = typed_case(case)
         run = backends.create_executor("debug", mod, backend="c").evaluate(entry(case))
         return problem(run(*arguments(case, function)), case, mod)
 
@@ -88,7 +76,7 @@ def test_relay_in_c(recorded: Any, name: str) -> None:
 @pytest.mark.parametrize("name", VALUED_FILES)
 def test_relax(recorded: Any, name: str, translate: Any, target: str, step: int) -> None:
     def check(case: dict[str, Any]) -> str:
-        mod, function = read(case)
+        mod, function = typed_case(case)
         machine = backends.VirtualMachine(backends.build(translate(mod), target=target))
         return problem(machine[entry(case)](*arguments(case, function)), case, mod)
 

@@ -15,7 +15,7 @@ from relay2relax.backends.relay.values import AdtValue, RefValue
 from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.tolerance import difference
-from relay2relax.relay_ir import Function, IRModule
+from relay2relax.relay_ir import Function, IRModule, infer_type, load_json, parse
 
 # Sums in the recorded programs are no longer than this; their chains are short.
 REDUCTION = 1024
@@ -87,6 +87,17 @@ def arguments(case: Mapping[str, Any], function: Function) -> list[Any]:
     given = [value(one) for one in case.get("args", ())]
     named = case.get("kwargs", {})
     return given + [value(named[param.name]) for param in function.params[len(given) :]]
+
+
+def typed_case(case: Mapping[str, Any]) -> tuple[IRModule, Function]:
+    """Return the module of a case, from its JSON where that was recorded, and the function that
+    ran.
+    """
+    mod = load_json(case["json"]) if "json" in case else parse(case["text"], case["id"])
+    mod = infer_type(mod, declare_results=True)
+    function = mod[entry(case)]
+    assert isinstance(function, Function)
+    return mod, function
 
 
 def entry(case: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ from relay2relax.relay_ir.ir.expr import (
     Expr,
     Function,
     GlobalVar,
+    Let,
     Match,
     Op,
     PatternConstructor,
@@ -61,14 +62,25 @@ class Defunctionalization(Pass[IRModule]):
         """Return ``mod`` of first order; infers types where it has none.
 
         Raises UnsupportedError where the entry is polymorphic or has functions as arguments or as
-        its result, for function literals that call themselves by the name of a ``let``, and where
-        the types of a program have no end.
+        its result, and where the types of a program have no end.
         """
         mod = typed_module(InlineLocalFunctions(marked=True)(mod))
         entry = mod.get_global_var(self.entry)
         if mod[entry].type_params or _has_functions(mod.types[mod[entry]], inside=True):
             raise UnsupportedError(f"@{self.entry} is polymorphic, or takes or gives functions")
         return _FirstOrder(mod).run(entry)
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A function as data: what it holds, its parameters, its body, and the variable by which it
+    calls itself, if it does.
+    """
+
+    fields: tuple[Var, ...]
+    params: tuple[Var, ...]
+    body: Expr
+    itself: Var | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -79,17 +91,17 @@ class _Encoding:
     header: GlobalTypeVar
     apply: GlobalVar
     constructors: list[Constructor] = field(default_factory=list)
-    # What each constructor does with the arguments: its fields, the parameters and the body.
-    cases: list[tuple[tuple[Var, ...], tuple[Var, ...], Expr]] = field(default_factory=list)
+    # What each constructor does with the arguments.
+    cases: list[_Case] = field(default_factory=list)
     globals: dict[str, Constructor] = field(default_factory=dict)
 
-    def case(self, fields: Sequence[Var], params: Sequence[Var], body: Expr) -> Constructor:
+    def case(self, case: _Case) -> Constructor:
         """Add a function; return its constructor."""
-        types = tuple(one.type_annotation for one in fields)
+        types = tuple(one.type_annotation for one in case.fields)
         name = f"{self.header.name}_{len(self.constructors)}"
         made = Constructor(name, tuple(one for one in types if one is not None), self.header)
         self.constructors.append(made)
-        self.cases.append((tuple(fields), tuple(params), body))
+        self.cases.append(case)
         return made
 
 
@@ -181,30 +193,35 @@ class _FirstOrder:
         x = Var("x", TypeCall(encoding.header))
         ys = tuple(Var("y", self._type(one, {})) for one in encoding.type.arg_types)
         clauses = []
-        for constructor, (fields, params, body) in zip(encoding.constructors, encoding.cases, strict=True):
-            given = {**dict(zip(params, ys, strict=True))}
-            held = tuple(replace(one) for one in fields)
-            rhs = fresh_copy(body, {**given, **dict(zip(fields, held, strict=True))})
+        for constructor, case in zip(encoding.constructors, encoding.cases, strict=True):
+            held = tuple(replace(one) for one in case.fields)
+            given = {**dict(zip(case.params, ys, strict=True)), **dict(zip(case.fields, held, strict=True))}
+            if case.itself is not None:
+                given[case.itself] = x
+            rhs = fresh_copy(case.body, given)
             clauses.append(Clause(PatternConstructor(constructor, tuple(map(PatternVar, held))), rhs))
         return Function((x, *ys), Match(x, tuple(clauses)), self._type(encoding.type.ret_type, {}))
 
-    def encoded(self, value: Expr, ty: FuncType, around: _Body) -> Expr:
-        """Return the data that stands for a function, ``value``, of type ``ty``."""
+    def encoded(self, value: Expr, ty: FuncType, around: _Body, name: Var | None = None) -> Expr:
+        """Return the data that stands for a function, ``value``, of type ``ty``, that calls itself
+        by ``name``.
+        """
         encoding = self.encoding(ty)
         if isinstance(value, GlobalVar):
             if value.name not in encoding.globals:
                 ys = tuple(Var("y", self._type(one, {})) for one in ty.arg_types)
                 call = Call(self.copy(value, self.instantiation(value, ty)), ys)
-                encoding.globals[value.name] = encoding.case((), ys, call)
+                encoding.globals[value.name] = encoding.case(_Case((), ys, call))
             return Call(encoding.globals[value.name], ())
         assert isinstance(value, Function)
         outside = free_vars(value)
         types = {**around.types, **_matched(self.mod.types[value], ty)}
         inside = _Body(self, types, {**around.renamed, **self._renamed(value, types)})
         body = inside.expression(value.body)
-        held = [around.renamed[one] for one in outside]
-        constructor = encoding.case(held, [inside.renamed[one] for one in value.params], body)
-        return Call(constructor, tuple(held))
+        held = tuple(around.renamed[one] for one in outside if one is not name)
+        params = tuple(inside.renamed[one] for one in value.params)
+        itself = around.renamed[name] if name in outside else None
+        return Call(encoding.case(_Case(held, params, body, itself)), held)
 
     def reaches_functions(self, var: GlobalVar, types: Types) -> bool:
         """Whether a function takes or gives functions where its type parameters are ``types``, or
@@ -258,12 +275,14 @@ class _Body:
             return () if isinstance(node, Function) else tuple(children(node))
 
         roots: tuple[Expr, ...] = (root,)
-        for node in post_order(roots, below):
+        order = list(post_order(roots, below))
+        names: dict[Expr, Var] = {node.value: node.var for node in order if isinstance(node, Let)}
+        for node in order:
             match node:
                 case Var():
                     done[node] = self.renamed[node]
                 case Function() | GlobalVar():
-                    done[node] = self._value(node, self.type_of(node))
+                    done[node] = self._value(node, self.type_of(node), names.get(node))
                 case Call():
                     done[node] = self._call(node, done)
                 case _:
@@ -271,10 +290,10 @@ class _Body:
                     done[node] = rebind(made, self.renamed)
         return done[root]
 
-    def _value(self, node: Expr, ty: Type) -> Expr:
+    def _value(self, node: Expr, ty: Type, name: Var | None = None) -> Expr:
         if not isinstance(ty, FuncType):
             raise UnsupportedError("a function is used as a value of no one type")
-        return self.program.encoded(node, ty, self)
+        return self.program.encoded(node, ty, self, name)
 
     def _call(self, call: Call, done: dict[Expr, Expr]) -> Expr:
         if isinstance(call.op, (Op, Constructor)):

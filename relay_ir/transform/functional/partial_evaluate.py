@@ -56,6 +56,7 @@ from relay2relax.relay_ir.transform.functional.partial_values import (
     reflected,
     reified,
 )
+from relay2relax.relay_ir.transform.infrastructure import declared
 from relay2relax.relay_ir.transform.inline import fresh_copy
 from relay2relax.relay_ir.transform.let_forms import ToANormalForm
 
@@ -75,10 +76,12 @@ class PartialEvaluate(Pass[IRModule]):
     opt_level: ClassVar[int] = 1
 
     def transform(self, mod: IRModule) -> IRModule:
-        """Return ``mod`` evaluated as far as it can be.
+        """Return ``mod`` evaluated as far as it can be; infers types where parameters have none.
 
         Raises UnsupportedError for a match that fails whatever the program is given.
         """
+        # What told the type of a parameter may be gone afterwards.
+        mod = declared(mod)
         if Feature.fGraph in detect_feature(mod):
             # A node that is used twice would be evaluated twice.
             mod = ToANormalForm()(mod)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.passes import Pass, note_rewritten
+from relay2relax.relay_ir.analysis.scopes import Scope, Scopes
 from relay2relax.relay_ir.ir.expr import (
     Call,
     Constant,
@@ -16,7 +17,11 @@ from relay2relax.relay_ir.ir.expr import (
     Function,
     GlobalVar,
     If,
+    Match,
     Op,
+    RefCreate,
+    RefRead,
+    RefWrite,
     Tuple,
     TupleGetItem,
     children,
@@ -28,6 +33,7 @@ from relay2relax.relay_ir.transform.partition.annotations import BEGIN, END, ann
 
 # These belong to no region: whoever mentions them shares them.
 _SHARED = (Op, GlobalVar, Constructor, Constant)
+_COMPUTED = (Call, Tuple, TupleGetItem, RefCreate, RefRead, RefWrite)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,9 @@ class MergeCompilerRegions(Pass[IRModule]):
     The annotations between them are left out.
 
     Two regions stay apart where a value goes from the first to the second through a region of
-    another compiler as well, for neither could then be computed at once.
+    another compiler as well, for neither could then be computed at once. So do regions of which
+    one is computed only in a branch that calls functions: TVM joins them, and what another branch
+    shares with it then calls without end.
 
     Raises UnsupportedError where a region takes a value that is not annotated. TVM 0.18
     src/relay/transforms/merge_compiler_regions.cc.
@@ -74,6 +82,36 @@ class _Region:
         return found
 
 
+class _Branches:
+    """Where the nodes of a function have to be computed: in its body, or in a branch or an arm that
+    calls functions, which may call this one again.
+    """
+
+    def __init__(self, root: Function) -> None:
+        scopes = Scopes(root)
+        self.home = scopes.home
+        arms = {arm for node, opened in scopes.inner.items() if isinstance(node, (If, Match)) for arm in opened}
+        calls = (node for node in self.home if isinstance(node, Call) and not isinstance(node.op, (Op, Constructor)))
+        calling: set[Scope] = set()
+        for call in calls:
+            scope: Scope | None = self.home[call]
+            while scope is not None and scope not in calling:
+                calling.add(scope)
+                scope = scope.parent
+        # Of scopes, those around them that stand alone.
+        self.alone = {scope: scope for scope in arms & calling}
+
+    def of(self, node: Expr) -> Scope:
+        """Return the scope that ``node`` has to be computed in."""
+        scope, passed = self.home[node], list[Scope]()
+        while scope not in self.alone and scope.parent is not None:
+            passed.append(scope)
+            scope = scope.parent
+        found = self.alone.get(scope, scope)
+        self.alone.update(dict.fromkeys(passed, found))
+        return found
+
+
 class _Merging:
     """One function."""
 
@@ -81,6 +119,7 @@ class _Merging:
         self.root = root
         self.order = list(nodes(root))
         self.regions: dict[Expr, _Region] = {}
+        self.branches = _Branches(root)
         self.done: set[_Region] = set()
         self.entered: set[_Region] = set()
         for node in self.order:
@@ -113,16 +152,19 @@ class _Merging:
         if name == BEGIN:
             self.regions[node] = _Region(compiler(node), [node])
         elif name == END:
-            found = self.region(operand(node))
+            ended = operand(node)
+            # A call of constants, or of nothing, begins where it ends.
+            found = self.region(ended) or (_Region(compiler(node)) if isinstance(ended, _COMPUTED) else None)
             if found is None or found.compiler != compiler(node):
                 raise UnsupportedError(f"a region for {compiler(node)} ends, and none begins before")
-            self.regions[node] = found
-        elif isinstance(node, (Call, Tuple, TupleGetItem)):
+            self.regions[node] = self.regions[ended] = found
+        elif isinstance(node, _COMPUTED):
             self._join_operands(node)
 
     def _join_operands(self, node: Expr) -> None:
         """Put ``node`` into the region of its operands, which becomes one."""
-        given = [part for part in children(node) if annotation(part) != END and not isinstance(part, _SHARED)]
+        parts = node.args if isinstance(node, Call) else children(node)
+        given = [part for part in parts if annotation(part) != END and not isinstance(part, _SHARED)]
         found = [self.region(part) for part in given]
         first = next((one for one in found if one is not None), None)
         if first is None:
@@ -162,18 +204,20 @@ class _Merging:
                 self.done.add(region)
 
     def _join_with_those_before(self, region: _Region) -> None:
-        direct: dict[_Region, None] = {}
+        direct: dict[_Region, bool] = {}
         related: dict[_Region, None] = {}
         for one in region.inputs:
             found = self.region(operand(one))
             if found is not None:
-                direct[found] = related[found] = None
+                # Each branch has an end of its own for what both need.
+                same = self.branches.of(one) is self.branches.of(operand(operand(one)))
+                direct[found], related[found] = same and direct.get(found, True), None
             else:
                 related.update(dict.fromkeys(self._of_branches(operand(one))))
         for other in related:
             region.apart |= {one.whole() for one in other.apart}
-        for other in direct:
-            if other.compiler != region.compiler:
+        for other, same in direct.items():
+            if other.compiler != region.compiler or not same:
                 region.apart.add(other)
             elif other not in {one.whole() for one in region.apart}:
                 self._absorb(other, region)

@@ -186,13 +186,21 @@ class _Precision:
         if call.op.name == "clip":
             largest = _LARGEST.get(self.dtype, np.inf)
             lower = lower and call.attrs.a_min >= -largest and call.attrs.a_max <= largest
-        made = with_children(call, [call.op, *(self._cast(arg, self.dtype if lower else "float32") for arg in args)])
+        if lower:
+            made = self._given(call, args, self.dtype)
+            attrs = _with_dtype(call.op.name, made.attrs, conversion.accumulation)
+            made = made if attrs is made.attrs else replace(made, attrs=attrs)
+            # Scales of quantised operators are float32; TVM makes calls of others, ill-typed ones.
+            if self.types.of(made) is not None or any(self.types.of(arg) is None for arg in args):
+                return made if conversion.accumulation == conversion.output else self._cast(made, conversion.output)
+        return self._given(call, args, "float32")
+
+    def _given(self, call: Call, args: Sequence[Expr], dtype: str) -> Call:
+        """Return ``call`` of ``args``, with all floats in them as ``dtype``."""
+        assert isinstance(call.op, Op)
+        made = with_children(call, [call.op, *(self._cast(arg, dtype) for arg in args)])
         assert isinstance(made, Call)
-        if not lower:
-            return made
-        attrs = _with_dtype(call.op.name, made.attrs, conversion.accumulation)
-        made = made if attrs is made.attrs else replace(made, attrs=attrs)
-        return made if conversion.accumulation == conversion.output else self._cast(made, conversion.output)
+        return made
 
     def _is_lower(self, ty: Type | None) -> bool:
         """Whether all floats of a value are of the lower precision."""

@@ -18,6 +18,7 @@ from relay2relax.relay_ir.transform.infrastructure import declared, map_function
 from relay2relax.relay_ir.transform.inline import InlineLocalFunctions
 from relay2relax.relay_ir.transform.training.gradients import gradient_of
 from relay2relax.relay_ir.transform.training.gradients.rules import Gradient, has_floats, no_tensors, unknown_gradient
+from relay2relax.tir.extent import static
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,17 +165,21 @@ class _Reverse:
 
 def _filled(value: Expr, ty: Type, fill: Callable[..., Expr], fill_like: Callable[[Expr], Expr]) -> Expr:
     """Return a value of type ``ty``, that of ``value``, with all elements alike."""
-    if isinstance(ty, TensorType):
-        return fill_like(value)
-    return _filled_as(ty, fill)
-
-
-def _filled_as(ty: Type, fill: Callable[..., Expr]) -> Expr:
-    if isinstance(ty, TensorType):
-        return fill(ty.shape, ty.dtype)
-    if isinstance(ty, TupleType):
-        return Tuple(tuple(_filled_as(field, fill) for field in ty.fields))
+    match ty:
+        case TensorType():
+            return fill_like(value)
+        case TupleType(fields):
+            return Tuple(tuple(_part(value, place, one, fill, fill_like) for place, one in enumerate(fields)))
     raise no_tensors()
+
+
+def _part(value: Expr, place: int, ty: Type, fill: Callable[..., Expr], fill_like: Callable[[Expr], Expr]) -> Expr:
+    """Return the same for a field of a tuple, whose own value is asked only where its shape is not
+    known.
+    """
+    if isinstance(ty, TensorType) and all(static(extent) is not None for extent in ty.shape):
+        return fill(ty.shape, ty.dtype)
+    return _filled(TupleGetItem(value, place), ty, fill, fill_like)
 
 
 def _sum(ty: Type, one: Expr, other: Expr, lets: _Lets) -> Expr:

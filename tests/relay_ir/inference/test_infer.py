@@ -150,6 +150,12 @@ def test_every_expression_gets_a_type() -> None:
             id="references",
         ),
         pytest.param(
+            "def @main(%x: Tensor[(2, 3), float32], %b) {"
+            ' nn.bias_add(%x, annotation.compiler_begin(annotation.stop_fusion(%b), compiler="own")) }',
+            "def @main(%x: Tensor[(2, 3), float32], %b: Tensor[(3), float32]) -> Tensor[(2, 3), float32] {",
+            id="annotations are their operands",
+        ),
+        pytest.param(
             LIST + "def @map[A, B](%f: fn (A) -> B, %xs: List[A]) -> List[B] {"
             " match (%xs) { Cons(%x, %rest) => Cons(%f(%x), @map(%f, %rest)), Nil => Nil } }\n"
             "def @main(%xs: List[int32]) { @map(fn (%i: int32) { less(%i, 3) }, %xs) }",

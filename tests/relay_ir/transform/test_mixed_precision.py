@@ -232,6 +232,12 @@ def test_operators_of_which_nobody_spoke() -> None:
         ToMixedPrecision(missing_op_mode=3)(mod)
 
 
+def test_scales_of_quantised_operators_stay_float32() -> None:
+    x, scale = relay_ir.var("x", shape=(2, 3), dtype="int8"), relay_ir.var("s", shape=())
+    mod = module(op.qnn.quantize(op.qnn.dequantize(x, scale, const(0)), const(0.5), const(0)))
+    assert relay_ir.structural_equal(relay_ir.infer_type(ToMixedPrecision(missing_op_mode=2)(mod)), mod)
+
+
 @pytest.mark.sweep(every=2)
 def test_a_long_program() -> None:
     x = relay_ir.var("x", shape=(2, 2))

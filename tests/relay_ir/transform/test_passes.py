@@ -205,6 +205,16 @@ def test_layer_norm_becomes_arithmetic() -> None:
     assert after["main"].ret_type == relay_ir.TensorType((2, 5), "float32")
 
 
+def test_epsilons_are_float32_as_in_tvm() -> None:
+    """TVM's SimplifyInference converts them, whatever the data are of."""
+    x, g = var("x", shape=(1, 1, 1, 2), dtype="float64"), var("g", shape=(1,), dtype="float64")
+    mod = IRModule({GlobalVar("main"): Function((x, g), op.nn.instance_norm(x, g, g, center=False, scale=False))})
+    data = np.asarray([0.1, 0.2]).reshape(1, 1, 1, 2)
+    found = create_executor("debug", transform.SimplifyInference()(mod)).evaluate()(data, np.ones(1))
+    expected = (data - data.mean()) / np.sqrt(data.var() + np.float64(np.float32(1e-5)))
+    np.testing.assert_allclose(found, expected, rtol=1e-14)
+
+
 @pytest.mark.parametrize(
     ("call", "weights"),
     [

@@ -13,7 +13,8 @@ from relay2relax.tir.extent import static
 
 def _transpose(call: Call, grad: Expr, types: TypeTable) -> list[Expr]:
     axes = call.attrs.axes
-    back = [list(axes).index(place) for place in range(len(axes))] if axes else None
+    places = [axis % len(axes) for axis in axes] if axes else []
+    back = [places.index(place) for place in range(len(places))] or None
     return [op.transpose(grad, axes=back)]
 
 
@@ -23,7 +24,10 @@ def _concatenate(call: Call, grad: Expr, types: TypeTable) -> list[Expr]:
     axis, places, end = call.attrs.axis, [], 0
     for field in ty.fields[:-1]:
         assert isinstance(field, TensorType)
-        end += static(field.shape[axis]) or 0
+        extent = static(field.shape[axis])
+        if extent is None:
+            raise UnsupportedError("the gradient of concatenate is known where extents along its axis are static")
+        end += extent
         places.append(end)
     parts = op.split(grad, tuple(places), axis=axis)
     return [parts.tuple_value if isinstance(parts, TupleGetItem) else parts]

@@ -60,6 +60,21 @@ PROGRAMS = {
       let %f = %pair.0;
       multiply(%f(%l), %pair.1)
     }""",
+    "calls itself": """
+    def @main(%l: Tensor[(4), float32]) -> Tensor[(4), float32] {
+      let %loop = fn (%i: int32, %x: Tensor[(4), float32]) -> Tensor[(4), float32] {
+        if (less(%i, 3)) { %loop(add(%i, 1), add(%x, %l)) } else { %x }
+      };
+      %loop(0, %l)
+    }""",
+    "calls itself from within": """
+    def @main(%l: Tensor[(4), float32]) -> Tensor[(4), float32] {
+      let %loop = fn (%i: int32) -> Tensor[(4), float32] {
+        let %next = fn (%j: int32) -> Tensor[(4), float32] { exp(%loop(add(%j, 1))) };
+        if (less(%i, 2)) { %next(%i) } else { %l }
+      };
+      %loop(0)
+    }""",
     "chosen": """
     def @main(%l: Tensor[(4), float32]) -> Tensor[(4), float32] {
       let %f = if (less(min(%l), 0f)) { fn (%x: Tensor[(4), float32]) { negative(%x) } }

@@ -73,6 +73,14 @@ def test_endless_recursion_is_left(name: str) -> None:
     assert relay_ir.first_difference(evaluated(mod)["main"], mod["main"]) is None
 
 
+def test_what_a_callee_said_of_parameters_is_kept() -> None:
+    text = (
+        "def @main(%n) { @next(%n) } def @next(%n: int32) { if (equal(%n, 0)) { %n } else { @next(subtract(%n, 1)) } }"
+    )
+    after = relay_ir.infer_type(transform.PartialEvaluate()(relay_ir.parse(f"{LIBRARY}\n{text}")))
+    assert after.types[after["main"].params[0]] == relay_ir.TensorType((), "int32")
+
+
 DIFFERENCE = """
 def @diff(%x: nat, %y: nat) -> nat {
   match (%x) {

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from recorded_relay_passes import failures
 from typed import of_type
 
 from relay2relax import relay_ir
+from relay2relax.backends import create_executor
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.relay_ir import Call, Expr, Function, IRModule, Op, TensorType, Type, op
 from relay2relax.relay_ir.dataflow_pattern import DFPattern, is_op, is_tuple, is_tuple_get_item, wildcard
@@ -185,6 +187,37 @@ def test_a_value_that_is_not_annotated_is_refused() -> None:
         MergeCompilerRegions()(IRModule.from_expr(mixed))
     with pytest.raises(UnsupportedError, match="none begins before"):
         MergeCompilerRegions()(IRModule.from_expr(annotated(END, x, "one")))
+
+
+def test_regions_do_not_call_in_another_branch() -> None:
+    """The product is computed in both branches, and the sum behind a call that ends in one only."""
+    text = """#[version = "0.0.5"]
+    def @f(%n: int64) -> int64 {
+      %0 = multiply(%n, 2i64);
+      if (equal(%n, 0i64)) { %0 } else { add(%0, @f(subtract(%n, 1i64))) }
+    }
+    def @main(%n: int64) -> int64 { @f(%n) }
+    """
+    parts = [AnnotateTarget({"own": ["multiply", "add"]}), MergeCompilerRegions(), PartitionGraph()]
+    after = Sequential(parts)(relay_ir.infer_type(relay_ir.parse(text)))
+    assert sum("Compiler" in one.attrs for one in after.functions.values()) == 2
+    assert create_executor("debug", after).evaluate()(np.int64(5)) == 2 * (1 + 2 + 3 + 4 + 5)
+
+
+def test_regions_of_cells_and_functions() -> None:
+    text = """#[version = "0.0.5"]
+    def @main(%x: Tensor[(2), float32]) {
+      let %f = fn (%y: Tensor[(2), float32]) { add(%y, ones(shape=[2], dtype="float32")) };
+      let %cell = ref(%f(%x));
+      let %old = ref_read(%cell);
+      let %done = ref_write(%cell, add(%old, %old));
+      fn (%y: Tensor[(2), float32]) { multiply(%y, ref_read(%cell)) }(%x)
+    }
+    """
+    parts = [AnnotateTarget({"own": ["multiply", "add"]}), MergeCompilerRegions(), PartitionGraph()]
+    after = Sequential(parts)(relay_ir.infer_type(relay_ir.parse(text)))
+    x = np.asarray([1, 2], "float32")
+    np.testing.assert_array_equal(create_executor("debug", after).evaluate()(x), 2 * (x + 1) * x)
 
 
 # What TVM's tests of partitioning annotated by a class of their own, which is also how users do.

@@ -68,6 +68,11 @@ PROGRAMS |= {
     "sum": (X, "exp(sum(%x, axis=[0], keepdims=True))", lambda x: x.sum(0, keepdim=True).exp()),
     "sum_others": (X, "exp(sum(%x, axis=[0], exclude=True))", lambda x: x.sum(1).exp()),
     "transpose": (X, "exp(transpose(%x, axes=[1, 0]))", lambda x: x.T.exp()),
+    "transpose_from_behind": (
+        "%x: Tensor[(2, 3, 4), float64]",
+        "exp(transpose(%x, axes=[-1, 0, -2]))",
+        lambda x: x.permute(2, 0, 1).exp(),
+    ),
 }
 
 
@@ -85,6 +90,20 @@ def test_gradients_are_those_of_pytorch(name: str) -> None:
     np.testing.assert_allclose(result, expected.detach().numpy(), rtol=1e-6)
     for one, tensor in zip(found, tensors, strict=True):
         np.testing.assert_allclose(one, tensor.grad.numpy(), rtol=1e-6, atol=1e-12)
+
+
+def test_extents_that_only_the_running_program_knows() -> None:
+    text = "def @main(%x: Tensor[(?, 4), float64]) { split(exp(%x), indices_or_sections=2, axis=1) }"
+    mod = transform.FirstOrderGradient()(relay_ir.parse(HEADER + text))
+    x = np.random.default_rng(1).uniform(0.1, 0.9, (3, 4))
+    halves, (found,) = create_executor("debug", mod).evaluate()(x)
+    np.testing.assert_allclose(np.concatenate(halves, 1), np.exp(x))
+    np.testing.assert_allclose(found, np.exp(x))
+    joined = relay_ir.parse(
+        f"{HEADER}def @main(%x: Tensor[(?, 4), float64], {X.replace('x', 'y')}) {{ concatenate((%x, %y)) }}"
+    )
+    with pytest.raises(UnsupportedError, match="extents along its axis are static"):
+        transform.FirstOrderGradient()(joined)
 
 
 def test_what_has_no_gradient_is_refused() -> None:
