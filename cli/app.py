@@ -53,6 +53,7 @@ _COMMANDS = (
     graphs.inspect,
     graphs.diff,
     graphs.extract,
+    graphs.bisect,
     graphs.reduce,
     graphs.split,
     others.passes,

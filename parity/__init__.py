@@ -14,6 +14,7 @@ import lazy_loader
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "search": ["OVERS", "RELAX_PASSES", "Bisected", "Over", "Probe", "bisect"],
         "float64": ["Collected", "Judgement", "in_float64", "judge"],
         "checks": ["Check", "command_check", "comparison_check"],
         "matrix.batches": ["KINDS", "SWEPT", "Batch", "Kind", "loaded", "swept"],
@@ -58,14 +59,18 @@ if TYPE_CHECKING:
         translated_program,
     )
     from relay2relax.parity.reduction import NothingFailsError, Reduced, Try, reduce
+    from relay2relax.parity.search import OVERS, RELAX_PASSES, Bisected, Over, Probe, bisect
 
 __all__ = [
     "DECADES",
     "KINDS",
+    "OVERS",
     "PROGRAMS",
+    "RELAX_PASSES",
     "SWEPT",
     "Batch",
     "BatchResult",
+    "Bisected",
     "Check",
     "Collected",
     "Growth",
@@ -76,11 +81,14 @@ __all__ = [
     "NodeReport",
     "NotFinite",
     "NothingFailsError",
+    "Over",
     "PassResult",
+    "Probe",
     "Program",
     "Reduced",
     "Repeat",
     "Try",
+    "bisect",
     "command_check",
     "compare",
     "compare_passes",

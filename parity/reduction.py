@@ -20,8 +20,10 @@ from relay2relax import backends
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import patterns as kinds
+from relay2relax.core.progress import going_on
 from relay2relax.core.walk import post_order
 from relay2relax.parity.checks import Check
+from relay2relax.parity.halving import first_bad
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Tuple
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.subgraphs import part_of
@@ -39,11 +41,15 @@ class NothingFailsError(Relay2RelaxError):
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """A part that was tried: how many ``calls`` it has, and whether it failed as the whole does."""
+    """A part that was tried: how many ``calls`` it has, and whether it failed as the whole does.
+
+    ``part`` is what is left where it failed.
+    """
 
     number: int
     calls: int
     failed: bool
+    part: RecordedPart | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +85,10 @@ def reduce(
     search = _Search(inlined(mod), arguments, check, told)
     failure = search.begin()
     try:
-        search.cut_behind()
-        search.take_away()
-        search.simplify()
+        with going_on("reduced", lambda: (search.of_calls - len(search.inside), search.of_calls)):
+            search.cut_behind()
+            search.take_away()
+            search.simplify()
         stopped = False
     except KeyboardInterrupt:
         stopped = True
@@ -126,13 +133,7 @@ class _Search:
     def cut_behind(self) -> None:
         """End with the first node whose value fails, found by halving."""
         ends = [one for one in self.order if isinstance(one, Call)]
-        low, high = -1, len(ends)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self._fails(self._behind(ends[middle]), (ends[middle],)):
-                high = middle
-            else:
-                low = middle
+        first_bad(len(ends), lambda count: self._fails(self._behind(ends[count - 1]), (ends[count - 1],)))
 
     def take_away(self) -> None:
         """Take nodes away, in ever smaller pieces from the first on."""
@@ -174,7 +175,7 @@ class _Search:
     def _try(self, part: RecordedPart) -> bool:
         failed = self.check(part.module, part.inputs) == self.failure
         self.tries += 1
-        self.told(Try(self.tries, _calls(part.module), failed))
+        self.told(Try(self.tries, _calls(part.module), failed, part if failed else None))
         if failed:
             self.best = part
         return failed

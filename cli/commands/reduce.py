@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from relay2relax import parity
@@ -12,12 +13,15 @@ from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.options.values import Values
 from relay2relax.core.amounts import counted
 from relay2relax.core.npz import npz_bytes
-from relay2relax.core.output import Content
+from relay2relax.core.output import Content, OutputFolder
 from relay2relax.parity import Reduced, Try
 from relay2relax.parity.checks import INPUTS, MODEL
 from relay2relax.relay_ir.text.printer import print_module
+from relay2relax.translator import RecordedPart
 
 _SCRIPT = "check.py"
+# The smallest part is written again after so long.
+_SECONDS = 5.0
 # Words of the model do not get into it: it reads the files beside it.
 _TEXT = '''"""Compares Relay with both translations of the model beside this file."""
 
@@ -53,16 +57,21 @@ class How:
         return parity.comparison_check(self.backends)
 
 
-def run(values: Values, how: How, out: Path | None, force: bool, as_json: bool) -> None:
+def run(values: Values, how: How, out: Path | None, resume: bool, force: bool, as_json: bool) -> None:
     """Write the smallest part that fails, its inputs, and a script that shows it.
 
-    Ends with 130 after Ctrl-C, when the smallest part so far is written.
+    The smallest part so far is written every few seconds; ``resume`` begins with that of an earlier
+    run. Ends with 130 after Ctrl-C.
     """
     folder = files.output_folder("reduce", values.model, out, others=[values.params, values.inputs], force=force)
     folder.check((MODEL, INPUTS, _SCRIPT))
+    kept = _Kept(folder, how)
+    if resume and (folder.path / MODEL).is_file():
+        outcome.note(f"goes on with {folder.path / MODEL}")
+        values = replace(values, model=folder.path / MODEL, params=None, inputs=folder.path / INPUTS, dims=[])
     module, arguments = values.read()
     with screen.progress("reducing"):
-        found = parity.reduce(module, arguments, how.check(), _tell)
+        found = parity.reduce(module, arguments, how.check(), kept.tell)
     written = folder.write(_contents(found, how))
     if as_json:
         outcome.deliver(_described(found, folder.path, [path.name for path in written]))
@@ -76,7 +85,25 @@ def run(values: Values, how: How, out: Path | None, force: bool, as_json: bool) 
         sys.exit(130)
 
 
-def _contents(found: Reduced, how: How) -> dict[str, Content]:
+@dataclass(slots=True)
+class _Kept:
+    """The smallest part so far, on disk: a search that is killed goes on from there."""
+
+    folder: OutputFolder
+    how: How
+    last: float = field(default_factory=time.monotonic)
+
+    def tell(self, one: Try) -> None:
+        """Say what was tried, where a person looks on, and keep it now and then."""
+        if sys.stderr.isatty():
+            word = "fails" if one.failed else "does not"
+            screen.detail(f"try {one.number}: {counted(one.calls, 'call')}, {word}")
+        if one.part is not None and time.monotonic() - self.last > _SECONDS:
+            self.folder.write(_contents(one.part, self.how))
+            self.last = time.monotonic()
+
+
+def _contents(found: Reduced | RecordedPart, how: How) -> dict[str, Content]:
     contents: dict[str, Content] = {
         MODEL: print_module(found.module, exact_floats=True).encode(),
         INPUTS: npz_bytes(dict(found.inputs)),
@@ -95,10 +122,3 @@ def _described(found: Reduced, folder: Path, names: Sequence[str]) -> dict[str, 
         "folder": str(folder),
         "files": list(names),
     }
-
-
-def _tell(one: Try) -> None:
-    """Say what was tried, where a person looks on."""
-    if sys.stderr.isatty():
-        word = "fails" if one.failed else "does not"
-        screen.detail(f"try {one.number}: {counted(one.calls, 'call')}, {word}")

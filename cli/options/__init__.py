@@ -54,6 +54,15 @@ class Backend(str, Enum):
     TVM = "tvm"
 
 
+class Over(str, Enum):
+    """What is searched."""
+
+    NODES = "nodes"
+    PASSES = "passes"
+    RELAX_PASSES = "relax-passes"
+    RULES = "rules"
+
+
 class Draw(str, Enum):
     """How inputs are drawn."""
 

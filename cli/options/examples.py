@@ -50,6 +50,11 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax extract net.relay --params net.params --node %1",
         "relay2relax extract net.relay --params net.params --between %0 %1 --out part",
     ),
+    "bisect": (
+        "relay2relax bisect net.relay --params net.params",
+        "relay2relax bisect net.relay --over rules",
+        "relay2relax bisect net.relay --over passes --pass FoldConstant --pass FuseOps",
+    ),
     "reduce": (
         "relay2relax reduce net.relay --params net.params",
         "relay2relax reduce net.relay --check 'python mine.py {model} {inputs}'",

@@ -15,9 +15,12 @@ from relay2relax.cli.options import (
     Force,
     GraphFormat,
     Inputs,
+    Over,
     Params,
     Program,
     Seed,
+    Via,
+    ViaOption,
 )
 from relay2relax.cli.options.models import reads_a_model
 from relay2relax.cli.options.values import Values, reads_values
@@ -107,6 +110,34 @@ def extract(
 
 @reads_a_model
 @reads_values
+def bisect(
+    values: Values,
+    over: Annotated[
+        Over,
+        typer.Option(
+            "--over",
+            help="Nodes of MODEL, passes over Relay (those of relay.build), passes over the translation, or fusion "
+            "rules of C.",
+        ),
+    ] = Over.NODES,
+    passes: Annotated[
+        Optional[list[str]], typer.Option("--pass", help="The passes to search, in order (repeatable).")
+    ] = None,
+    backend: Annotated[Backend, typer.Option("--backend", "-b", help="What runs the translation.")] = Backend.C,
+    via: ViaOption = Via.GRAPH,
+    as_json: AsJson = False,
+) -> None:
+    """Find what makes the results of MODEL part from Relay's on numpy, by halving.
+
+    The exit code is 1 where they part, also where none of what was searched is to blame.
+    """
+    from relay2relax.cli.commands import bisect as command
+
+    command.run(values, over.value, tuple(passes or ()), backend.value, via.value, as_json)
+
+
+@reads_a_model
+@reads_values
 def reduce(
     values: Values,
     check: Annotated[
@@ -126,18 +157,21 @@ def reduce(
     out: Annotated[
         Optional[Path], typer.Option("--out", "-o", help="Folder for the results [default: NAME_reduced].")
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Begin with the smallest part that an earlier run left in the folder.")
+    ] = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
     """Find the smallest part of MODEL that fails as the whole does.
 
     Writes the part, its inputs, and a script that compares it. What is taken away comes in as the
-    value that it had. Ctrl-C writes the smallest part so far.
+    value that it had. The smallest part so far is written every few seconds, and after Ctrl-C.
     """
     from relay2relax.cli.commands import reduce as command
 
     how = command.How(check, seconds, tuple(one.value for one in backend or ()) or ("numpy", "c"))
-    command.run(values, how, out, force, as_json)
+    command.run(values, how, out, resume, force, as_json)
 
 
 @reads_a_model

@@ -12,7 +12,7 @@ from typing import Any
 from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.registry.attributes import attr_fields
-from relay2relax.ops.registry.record import A, OpDef
+from relay2relax.ops.registry.record import A, Definition, OpDef
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
 from relay2relax.tir.extent import Extent, Shape, as_prim, is_any
@@ -32,19 +32,28 @@ class Origin(FuncOrigin):
     args: tuple[Type | Shape, ...]
 
 
-def lower_call(op: OpDef[A], attrs: A, args: Sequence[Type | Shape], out: Type, name: str) -> PrimFunc:
+def lower_call(
+    op: OpDef[A],
+    attrs: A,
+    args: Sequence[Type | Shape],
+    out: Type,
+    name: str,
+    compute: Definition[A] | None = None,
+) -> PrimFunc:
     """Return the PrimFunc ``name`` that computes one call of ``op``.
 
     Parameters of the PrimFunc: the tensors among ``args`` (tuples flattened), then the tensors of
     ``out``; every symbolic extent is a variable of the buffers' shapes. The function's attributes
     ``op_name`` and ``op_attrs`` say what it computes, so that a reader of the printed script knows.
     ``args`` hold tensor and tuple types, and extents for arguments that are shapes; no extent may
-    be ``ANY``.
+    be ``ANY``. ``compute`` is another definition, whose PrimFunc has no origin: its body is what is
+    run.
     """
     inputs, given = _placeholders(op, args)
-    result = op.compute(attrs, out, *given)
+    result = (compute or op.compute)(attrs, out, *given)
     outputs = list(result) if isinstance(result, tuple) else [result]
-    func = te.create_prim_func(inputs, outputs, name=name, origin=Origin(op, attrs, tuple(args)))
+    origin = Origin(op, attrs, tuple(args)) if compute is None else None
+    func = te.create_prim_func(inputs, outputs, name=name, origin=origin)
     return replace(func, attrs={**func.attrs, **describe(op, attrs)})
 
 

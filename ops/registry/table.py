@@ -6,10 +6,14 @@ from functools import lru_cache
 from importlib import import_module, resources
 from types import ModuleType
 
+from relay2relax.core.errors import Relay2RelaxError, mistake
+from relay2relax.core.errors.table import operators
 from relay2relax.core.limits import suspended
 from relay2relax.ops.registry.fusion import OPAQUE, Fusion
 from relay2relax.ops.registry.record import OpDef
 
+# Operators of users, in the order in which they came.
+_REGISTERED: list[OpDef] = []
 # Rooms without operators: what a record is, and what records share.
 _SUPPORT = ("registry", "common")
 
@@ -40,8 +44,38 @@ def records_of(family: str) -> tuple[OpDef, ...]:
 
 @lru_cache(maxsize=None)
 def all_ops() -> tuple[OpDef, ...]:
-    """Return every record, family by family."""
-    return tuple(op for family in families() for op in records_of(family))
+    """Return every record, family by family, and behind them those of users."""
+    return (*(op for family in families() for op in records_of(family)), *_REGISTERED)
+
+
+def register(op: OpDef) -> None:
+    """Let programs call ``op``, an operator of yours, by its name in Relay, ours, or Relax.
+
+    It is read, typed, run, translated and compared as those of the package. Register operators
+    before the first program that calls them is read; the functions of ``relay_ir.op`` are those of
+    the package. Raises Relay2RelaxError for a name that an operator has.
+
+    >>> twice = dataclasses.replace(
+    ...     ops.relay_op("negative"), relay="mine.twice", numpy=lambda attrs, x: x * 2,
+    ...     compute=lambda attrs, out, x: te.compute(out.shape, lambda *i: x[i] * 2),
+    ...     relax=None, script=None)
+    >>> ops.register(twice)
+    """
+    names = [name for name in (op.relay, *op.aliases) if name is not None]
+    taken = [name for name in names if relay_op(name) is not None]
+    if op.script is not None and relax_op(op.script.name) is not None:
+        taken.append(f"R.{op.script.name}")
+    if taken or not (names or op.script):
+        reason = f"there is an operator {taken[0]}" if taken else "it has no name"
+        raise Relay2RelaxError(mistake(operators.NOT_REGISTERED, reason=reason))
+    _REGISTERED.append(op)
+    for table in (all_ops, _relay, _relax):
+        table.cache_clear()
+
+
+def registered() -> int:
+    """Return how many operators of users there are, for tables that are made of all."""
+    return len(_REGISTERED)
 
 
 def _module(family: str) -> ModuleType:

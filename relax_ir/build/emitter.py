@@ -17,6 +17,7 @@ from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.source import Span
 from relay2relax.ops.common.shape_values import constant_numbers, numbers_of, settled
 from relay2relax.ops.registry.attributes import attr_fields
+from relay2relax.ops.registry.handlers import relax_handler, tensorir_handler
 from relay2relax.ops.registry.lower import lower_call, lower_extents, unknown_extents, with_extents
 from relay2relax.ops.registry.record import Expanded, FieldOf, OpDef, Otherwise, SameOp
 from relay2relax.ops.registry.symbolic import Symbols, attributes_in_terms_of
@@ -167,7 +168,7 @@ class OpEmitter:
         return self._noted(self._as_relax(op, attrs, args), op, attrs, args)
 
     def _as_relax(self, op: OpDef, attrs: object, args: Sequence[Expr]) -> Expr:
-        match op.relax:
+        match relax_handler(op.name) or op.relax:
             case SameOp():
                 assert op.script is not None
                 if op.script.omit:
@@ -248,7 +249,7 @@ class OpEmitter:
             out = with_extents(out, self._extents(op, attrs, args, types, out, span))
 
         def make() -> PrimFunc:
-            func = lower_call(op, attrs, types, out, hint)
+            func = lower_call(op, attrs, types, out, hint, tensorir_handler(op.name))
             return replace(func, attrs={**func.attrs, NO_RELAX_FORM: why}) if why else func
 
         call = self._call((op, attrs, types, out, why), make, args, out, span)

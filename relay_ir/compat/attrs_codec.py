@@ -14,7 +14,7 @@ from typing import Any
 from relay2relax.core.errors import ParseError, Relay2RelaxError, mistake, placed
 from relay2relax.core.errors.table import reading
 from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
-from relay2relax.ops.registry.table import all_ops
+from relay2relax.ops.registry.table import all_ops, registered
 from relay2relax.relay_ir.compat.older_calls import older_default
 from relay2relax.relay_ir.ir.expr import OpaqueAttrs, RelayExpr
 from relay2relax.tir.ir.expr import FloatImm, IntImm, PrimExpr
@@ -31,7 +31,7 @@ def attrs_class(type_key: str, names: Collection[str] = ()) -> type | None:
     Where several have the key, as both operators called simulated_quantize do, it is the first that
     has all ``names``.
     """
-    found = _classes().get(type_key, ())
+    found = _classes(registered()).get(type_key, ())
     fitting = (cls for cls in found if {field.name for field in attr_fields(cls)}.issuperset(names))
     return next(fitting, next(iter(found), None))
 
@@ -41,18 +41,18 @@ def attrs_key(cls: type[object]) -> str:
 
     Raises KeyError for a class that no record declares.
     """
-    return "" if cls is NoAttrs else _keys()[cls]
+    return "" if cls is NoAttrs else _keys(registered())[cls]
 
 
 def is_attrs(value: object) -> bool:
     """Whether ``value`` may be the attributes of a call: of a class that some record declares, or
     opaque.
     """
-    return isinstance(value, (NoAttrs, OpaqueAttrs)) or type(value) in _keys()
+    return isinstance(value, (NoAttrs, OpaqueAttrs)) or type(value) in _keys(registered())
 
 
 @lru_cache(maxsize=1)
-def _classes() -> dict[str, tuple[type, ...]]:
+def _classes(_: int) -> dict[str, tuple[type, ...]]:
     found: dict[str, dict[type, None]] = {}
     for op in all_ops():
         if op.attrs_key:
@@ -61,7 +61,7 @@ def _classes() -> dict[str, tuple[type, ...]]:
 
 
 @lru_cache(maxsize=1)
-def _keys() -> dict[type, str]:
+def _keys(_: int) -> dict[type, str]:
     return {op.attrs: op.attrs_key for op in reversed(all_ops()) if op.attrs_key}
 
 

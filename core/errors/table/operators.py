@@ -152,3 +152,21 @@ NOT_RUN = ErrorKind(
     template="{name} cannot be run: {reason}",
     exit=ExitCode.UNSUPPORTED,
 )
+NOT_REGISTERED = ErrorKind(
+    "R2R-0308",
+    "an operator cannot be registered",
+    """`ops.register` adds an operator of a user to those of the package. Its names have to be its own.""",
+    """
+    from relay2relax import ops
+
+    ops.register(ops.relay_op("nn.relu"))
+    """,
+    """
+    import dataclasses
+    from relay2relax import ops
+
+    if ops.relay_op("mine.relu") is None:
+        ops.register(dataclasses.replace(ops.relay_op("nn.relu"), relay="mine.relu", script=None, relax=None))
+    """,
+    template="the operator cannot be registered: {reason}",
+)

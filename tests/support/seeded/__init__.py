@@ -1,0 +1,1 @@
+"""What is wrong on purpose: translations, rules of C, and passes."""
