@@ -9,6 +9,7 @@ from functools import partial
 from typing import cast
 
 from relay2relax.compat.finder import AbsentName
+from relay2relax.compat.running.targets import Target
 from relay2relax.compat.vocabulary.teaching import Face, Lesson, face
 from relay2relax.core import passes as core
 from relay2relax.core.errors import Relay2RelaxError
@@ -207,6 +208,17 @@ _OTHERS = (
 def AnnotateSpans() -> core.Pass[IRModule]:
     """Return a pass that prints the module and reads it anew, so that its nodes have places."""
     return core.ModulePass(lambda mod, context: parse(mod.astext()), "AnnotateSpans", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class FuseOps(transform.FuseOps):
+    """The pass, with kernels of as many arguments as the current target takes."""
+
+    def transform(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` with its operators in groups."""
+        target = Target.current()
+        limit = 0 if target is None else target.max_function_args
+        return transform.FuseOps(self.fuse_opt_level, limit).transform(mod)
 
 
 def EliminateCommonSubexpr(fskip: Callable[[Expr], bool] | None = None) -> core.Pass[IRModule]:

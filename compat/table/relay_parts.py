@@ -18,7 +18,7 @@ QUANTIZING = Names(_TRANSFORM, "register_fake_quantization_to_integer register_o
 _PASSES = Names(
     "compat.relay.passes",
     "AnnotateSpans AnnotateTarget Defunctionalization MergeComposite "
-    "recast EliminateCommonSubexpr FoldConstantExpr ToANormalFormExpr "
+    "recast EliminateCommonSubexpr FuseOps FoldConstantExpr ToANormalFormExpr "
     "InferTypeLocal gradient function_pass module_pass build_config "
     "Sequential PassInfo",
 )

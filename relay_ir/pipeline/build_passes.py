@@ -13,7 +13,8 @@ def passes_of_build(vm: bool = False, homogeneous: bool = True, max_function_arg
     """Return what ``relay.build``, or with ``vm`` ``relay.vm.compile``, ran before operators were
     lowered.
 
-    ``homogeneous`` says that there is one target, whose ``max_function_args`` SplitArgs heeds. A
+    ``homogeneous`` says that there is one target, whose ``max_function_args`` SplitArgs and
+    FuseOps heed. A
     ``Sequential`` runs those that the level of the context takes: at level 3 neither FastMath nor
     the three passes that combine products. AlterOpLayout and Legalize ask the functions that are
     registered here; those that TVM has for its targets are not. LabelOps and AnnotateMemoryScope,
@@ -42,4 +43,5 @@ def passes_of_build(vm: bool = False, homogeneous: bool = True, max_function_arg
         transform.FoldConstant(),
     ]
     split = [transform.SplitArgs(max_function_args)] if homogeneous and max_function_args else []
-    return (*prefix, *split, transform.PlanDevices(), transform.FuseOps(), transform.Inline())
+    fuse = transform.FuseOps(max_function_args=max_function_args if homogeneous else 0)
+    return (*prefix, *split, transform.PlanDevices(), fuse, transform.Inline())

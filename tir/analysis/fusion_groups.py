@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from relay2relax.tir.analysis.fusion_arguments import Arguments, Given
 from relay2relax.tir.analysis.pattern import OpPattern
 
 _ELEMWISE, _BROADCAST, _INJECTIVE = OpPattern.ELEMWISE, OpPattern.BROADCAST, OpPattern.INJECTIVE
@@ -27,13 +28,14 @@ _REDUCE, _ANCHOR, _TUPLE, _OPAQUE = (
 
 @dataclass(slots=True)
 class Node:
-    """A value of the block: its kind, who uses it and how, and whether it is seen outside of the
-    block.
+    """A value of the block: its kind, who uses it and how, whether it is seen outside of the block,
+    and what it is given.
     """
 
     pattern: OpPattern
     users: list[tuple[int, OpPattern]] = field(default_factory=list)
     shown: bool = False
+    given: Given = Given()
 
 
 @dataclass(slots=True)
@@ -43,6 +45,8 @@ class _Group:
     pattern: OpPattern
     parent: _Group | None = None
     size: int = 1
+    arguments: int = 0
+    anchored: bool = False
 
 
 @dataclass(slots=True)
@@ -56,12 +60,13 @@ class _Dominator:
     pattern: OpPattern
 
 
-def groups_of(nodes: Sequence[Node], most: int) -> list[int]:
+def groups_of(nodes: Sequence[Node], most: int, most_arguments: int = 0) -> list[int]:
     """Return for every node the number of its group: that of its last node.
 
-    ``nodes`` are in order, every user behind what it uses; a group has at most ``most`` nodes.
+    ``nodes`` are in order, every user behind what it uses; a group has at most ``most`` nodes, and
+    its kernel ``most_arguments`` arguments (0: any number).
     """
-    partition = _Partition(nodes, most)
+    partition = _Partition(nodes, most, most_arguments)
     for phase in range(3):
         partition.round(phase)
     last = {id(partition.root(index)): index for index in range(len(nodes))}
@@ -69,11 +74,20 @@ def groups_of(nodes: Sequence[Node], most: int) -> list[int]:
 
 
 class _Partition:
-    def __init__(self, nodes: Sequence[Node], most: int) -> None:
+    def __init__(self, nodes: Sequence[Node], most: int, most_arguments: int) -> None:
         self.nodes = nodes
         self.most = most
-        self.groups = [_Group(node.pattern) for node in nodes]
+        self.groups = [
+            _Group(node.pattern, arguments=node.given.own, anchored=node.pattern is _ANCHOR) for node in nodes
+        ]
         self.dominators = _dominators(nodes)
+        self.arguments = self._arguments(most_arguments) if most_arguments else None
+
+    def _arguments(self, most: int) -> Arguments:
+        def users(index: int) -> list[int]:
+            return [user for user, _ in self.nodes[index].users]
+
+        return Arguments([node.given for node in self.nodes], most, users, self.groups.__getitem__, self.root)
 
     def root(self, index: int) -> _Group:
         group = self.groups[index]
@@ -86,7 +100,11 @@ class _Partition:
     def round(self, phase: int) -> None:
         for index, dominator in enumerate(self.dominators):
             group, sink = self.groups[index], dominator.parent
+            if self.arguments is not None:
+                self._waited(self.arguments.begin(index))
             if group.pattern is _OPAQUE or sink is None:
+                continue
+            if self.arguments is not None and not self.arguments.allow(index):
                 continue
             target = self.groups[sink]
             if phase == 2:
@@ -104,6 +122,12 @@ class _Partition:
                     self.fuse(index, sink, lambda kind, end: kind <= (_ANCHOR if end else _INJECTIVE))
             elif group.pattern in (_INJECTIVE, _TUPLE) and phase == 1:
                 self.fuse(index, sink, _up_to_injective)
+
+    def _waited(self, sources: Sequence[int]) -> None:
+        for source in sources:
+            sink = self.dominators[source].parent
+            if sink is not None and not self.groups[sink].anchored:
+                self.fuse(source, sink, lambda kind, end: True)
 
     def fuse(self, source: int, sink: int, allowed: Callable[[OpPattern, bool], bool]) -> None:
         """Let all nodes on the paths from ``source`` to ``sink`` be one group, if their kinds and
@@ -123,11 +147,15 @@ class _Partition:
         joining = {id(group): group for group in (self.root(index) for index in (*between, source))}
         if sum(group.size for group in joining.values()) > self.most:
             return
+        if self.arguments is not None and self.arguments.waits(source):
+            return
         target = self.root(sink)
         for group in joining.values():
             if group is not target:
                 group.parent = target
                 target.size += group.size
+                target.arguments += group.arguments
+                target.anchored |= group.anchored
                 if group.pattern is _ANCHOR:
                     target.pattern = max(group.pattern, target.pattern)
 

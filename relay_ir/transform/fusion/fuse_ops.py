@@ -16,8 +16,10 @@ from relay2relax.relay_ir.ir.rewrite import binders, nodes, with_children
 from relay2relax.relay_ir.ir.types import TensorType, TupleType
 from relay2relax.relay_ir.transform.infrastructure import declared, left_alone, map_functions
 from relay2relax.relay_ir.transform.parts import is_call
+from relay2relax.tir.analysis.fusion_arguments import Given
 from relay2relax.tir.analysis.fusion_groups import Node, groups_of
 from relay2relax.tir.analysis.pattern import OpPattern
+from relay2relax.tir.extent import static
 
 # How many calls one function has at most.
 _MOST = 256
@@ -30,12 +32,15 @@ class FuseOps(Pass[IRModule]):
     the attribute ``Primitive``.
 
     ``fuse_opt_level`` 0 makes each operator a group of its own; -1 stands for the context's
-    ``opt_level``. The context's option ``relay.FuseOps.max_depth`` limits how many operators a
-    group has (256), and ``relay.FuseOps.link_params`` lets constants stand inside of groups.
+    ``opt_level``. ``max_function_args`` is how many arguments a kernel takes at most, those for
+    open extents and strides included (0: any number). The context's option
+    ``relay.FuseOps.max_depth`` limits how many operators a group has (256), and
+    ``relay.FuseOps.link_params`` lets constants stand inside of groups.
     ``annotation.stop_fusion`` keeps what is before it from what is behind it, and goes.
     """
 
     fuse_opt_level: int = -1
+    max_function_args: int = 0
     opt_level: ClassVar[int] = 0
 
     def transform(self, mod: IRModule) -> IRModule:
@@ -46,7 +51,8 @@ class FuseOps(Pass[IRModule]):
         link = context.config.get("relay.FuseOps.link_params", False)
         mod = declared(mod)
         types = TypeTable.inferred(mod)
-        return map_functions(mod, lambda one: one if left_alone(one) else _Fusion(one, types, most, link).run())
+        limits = most, self.max_function_args
+        return map_functions(mod, lambda one: one if left_alone(one) else _Fusion(one, types, limits, link).run())
 
 
 def _below(node: Expr) -> Sequence[Expr]:
@@ -65,18 +71,19 @@ class _Group:
 class _Fusion:
     """Fuses one function of a module."""
 
-    def __init__(self, root: Function, types: TypeTable, most: int, link_params: bool) -> None:
+    def __init__(self, root: Function, types: TypeTable, limits: tuple[int, int], link_params: bool) -> None:
         self.root, self.types, self.link_params = root, types, link_params
         roots: tuple[Expr, ...] = (root,)
         self.order = [node for node in post_order(roots, _below) if not isinstance(node, Op)]
         self.index: dict[Expr, int] = {node: index for index, node in enumerate(self.order)}
         # The number of each node's group: that of its last node.
-        self.group_of = groups_of(self._graph(), most) if most else list(range(len(self.order)))
+        most, arguments = limits
+        self.group_of = groups_of(self._graph(), most, arguments) if most else list(range(len(self.order)))
         self.groups: dict[int, _Group] = {}
         self.done: dict[Expr, Expr] = {}
 
     def _graph(self) -> list[Node]:
-        graph = [Node(self._pattern(node)) for node in self.order]
+        graph = [Node(self._pattern(node), given=self._given(node)) for node in self.order]
         graph[-1].shown = True
         for index, node in enumerate(self.order):
             used = self._used(node)
@@ -106,6 +113,24 @@ class _Fusion:
             case TupleGetItem(value):
                 return OpPattern.INJECTIVE if self._holds_tensors(value) else OpPattern.OPAQUE
         return OpPattern.OPAQUE
+
+    def _given(self, node: Expr) -> Given:
+        """Return what the kernel of ``node`` alone would be given."""
+        parts: Sequence[Expr] = ()
+        match node:
+            case Call(_, given) | Tuple(given):
+                parts = given
+            case Var():
+                parts = (node,)
+        own = sum(1 + self._open(one, 1) for one in parts if isinstance(one, (Var, TupleGetItem)))
+        values = tuple(self.index[one] for one in parts if one in self.index and not isinstance(one, Var))
+        return Given(own, values, 1 + (self._open(node, 0) if isinstance(node, Call) else 0))
+
+    def _open(self, expr: Expr, strides: int) -> int:
+        """Return how many arguments the open extents of a tensor take, and its strides then."""
+        ty = self.types.tensor(expr)
+        count = 0 if ty is None else sum(static(extent) is None for extent in ty.shape)
+        return count + (strides * len(ty.shape) if ty is not None and count else 0)
 
     def _used(self, node: Expr) -> dict[Expr, None]:
         """Return the parts of ``node`` that could be in a group with it."""
