@@ -181,8 +181,9 @@ def check_sparse(indices: Type, values: Type, default: Type, rank: int) -> Tenso
             1,
             kind=operators.SHAPE,
         )
-    if fill.rank or fill.dtype != found.dtype:
-        raise OpError(f"the default is a number of {found.dtype}", 2)
+    # TVM's default of the default is an int32, whatever the values are.
+    if fill.rank or not (fill.dtype == found.dtype or is_int(fill.dtype)):
+        raise OpError(f"the default is a number of {found.dtype}, or an integer", 2)
     return found
 
 
@@ -222,7 +223,7 @@ def sparse_to_dense_compute(
         target = targets[0]
         step = Var("i")
         loops = [Var(f"c{d}") for d in range(out.rank)]
-        clear: Stmt = BufferStore(target, tuple(loops), fill[()])
+        clear: Stmt = BufferStore(target, tuple(loops), cast(target.dtype, fill[()]))
         for counter, extent in zip(reversed(loops), reversed(target.shape), strict=True):
             clear = For(counter, extent, clear)
         names = [Var(f"place{d}") for d in range(out.rank)]

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import OpDef
-from relay2relax.relay_ir.ir.expr import RelayExpr, TupleGetItem, as_expr, const
+from relay2relax.relay_ir.ir.expr import Constant, RelayExpr, TupleGetItem, as_expr, const
 
 Arguments: TypeAlias = dict[str, Any]
 
@@ -309,8 +309,8 @@ def split_inputs(values: Arguments, record: OpDef) -> tuple[list[Any], Arguments
 
     Where the two share a name, TVM fills the attribute in.
 
-    ``arange`` keeps its inputs as attributes once more; elsewhere such an attribute is null, empty
-    or zero.
+    ``arange`` keeps its inputs as attributes once more, ``collapse_sum_to`` a constant shape;
+    elsewhere such an attribute is null, empty or zero.
     """
     own = [name.lstrip("*") for name in record.inputs]
     inputs = [values[name] for name in own if name in values]
@@ -319,6 +319,8 @@ def split_inputs(values: Arguments, record: OpDef) -> tuple[list[Any], Arguments
         if one.name in own and (one.optional or one.required):
             empty = None if one.optional else () if one.kind.startswith("Array") else 0
             attrs[one.name] = values.get(one.name) if one.kind == "Expr" else empty
+            if record.name == "collapse_sum_to" and isinstance(values.get(one.name), Constant):
+                attrs[one.name] = tuple(values[one.name].data.reshape(-1).tolist())
     return inputs, attrs
 
 

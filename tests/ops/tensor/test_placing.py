@@ -160,6 +160,8 @@ def test_sparse_to_dense(check: Any) -> None:
     places, values = np.array([[0, 1], [1, 2], [0, 1]], np.int32), np.array([3, 2, 1], np.float32)
     expected = np.array([[-1, 1, -1], [-1, -1, 2]], np.float32)
     check("sparse_to_dense", [places, values, np.array(-1, np.float32)], expected, symbols=False, output_shape=(2, 3))
+    # A default that is an integer, as where none is given.
+    check("sparse_to_dense", [places, values, np.array(-1, np.int32)], expected, symbols=False, output_shape=(2, 3))
     arguments = [np.array([0, 3], np.int32), np.array(5, np.float32), np.array(0, np.float32)]
     check("sparse_to_dense", arguments, np.array([5, 0, 0, 5], np.float32), symbols=False, output_shape=(4,))
 

@@ -3,24 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import TypeAlias
-
-import numpy as np
 
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.inference.type_table import TypeTable
-from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Op
+from relay2relax.relay_ir.ir.expr import Call, Expr, Op
 from relay2relax.relay_ir.transform.simplify.rules.rule import Rule
 from relay2relax.tir.extent import static
 
 _Concrete: TypeAlias = Callable[[Call, list[int], str], Expr]
-
-
-def _collapse(call: Call, shape: list[int], dtype: str) -> Expr:
-    made = op.collapse_sum_to(call.args[0], Constant(np.array(shape, "int32")))
-    assert isinstance(made, Call)
-    return replace(made, attrs=replace(made.attrs, shape=tuple(shape)))
 
 
 _CONCRETE: Mapping[str, _Concrete] = {
@@ -28,7 +19,7 @@ _CONCRETE: Mapping[str, _Concrete] = {
     "ones_like": lambda call, shape, dtype: op.ones(shape, dtype),
     "full_like": lambda call, shape, dtype: op.full(call.args[1], shape, dtype),
     "reshape_like": lambda call, shape, dtype: op.reshape(call.args[0], shape),
-    "collapse_sum_like": _collapse,
+    "collapse_sum_like": lambda call, shape, dtype: op.collapse_sum_to(call.args[0], shape),
     "broadcast_to_like": lambda call, shape, dtype: op.broadcast_to(call.args[0], shape),
 }
 
