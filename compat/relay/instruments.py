@@ -20,6 +20,10 @@ class PassTimingInstrument(OurTiming):
         super().enter_pass_ctx()
         PassTimingInstrument._last = self
 
+    def exit_pass_ctx(self) -> None:
+        """Forget what was measured: TVM renders within the context alone."""
+        super().enter_pass_ctx()
+
     def render(self: OurTiming | None = None) -> str:
         """Return a line per pass."""
         one = self or PassTimingInstrument._last

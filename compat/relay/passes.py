@@ -9,6 +9,8 @@ from functools import partial
 from typing import cast
 
 from relay2relax.compat.finder import AbsentName
+from relay2relax.compat.relay.inferring import InferType
+from relay2relax.compat.running.functions import get_global_func
 from relay2relax.compat.running.targets import Target
 from relay2relax.compat.vocabulary.teaching import Face, Lesson, face
 from relay2relax.core import passes as core
@@ -39,17 +41,31 @@ _call = core.Pass.__call__
 _context_init = core.PassContext.__init__
 
 
-def run(self: core.Pass[object], mod: object) -> object:
-    """Run a pass, and infer the types of what it changed, as TVM's passes over functions do."""
-    result = _call(self, mod)
-    over_modules = isinstance(self, (core.Sequential, core.ModulePass))
-    if isinstance(result, IRModule) and not result.types and not over_modules:
+@dataclass(frozen=True, slots=True)
+class _Inferring(core.Pass[object]):
+    """A pass, and inference of the types of what it made, as TVM's passes over functions do."""
+
+    one: core.Pass[object]
+
+    @property
+    def info(self) -> core.PassInfo:
+        """The name and level of the pass."""
+        return self.one.info
+
+    def transform(self, mod: object) -> object:
+        """Return what the pass makes of ``mod``, with its types."""
+        result = self.one.transform(mod)
         try:
-            return infer_type(result)
+            return InferType()(result) if isinstance(result, IRModule) else result
         except Relay2RelaxError:
             # Passes over modules may leave what has no type; whoever asks for one is told.
             return result
-    return result
+
+
+def run(self: core.Pass[object], mod: object) -> object:
+    """Run a pass, and infer the types of what it made where TVM does."""
+    alone = isinstance(self, (core.Sequential, core.ModulePass, transform.InferType, _Inferring))
+    return _call(self if alone else _Inferring(self), mod)
 
 
 def pass_context(
@@ -219,6 +235,36 @@ class FuseOps(transform.FuseOps):
         target = Target.current()
         limit = 0 if target is None else target.max_function_args
         return transform.FuseOps(self.fuse_opt_level, limit).transform(mod)
+
+
+@dataclass(frozen=True, slots=True)
+class QnnLegalize(transform.QnnLegalize):
+    """The pass, for the current target where none is given."""
+
+    def transform(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` in the forms that the target wants."""
+        return transform.QnnLegalize(self.target or str(Target.current() or "")).transform(mod)
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionGraph(transform.PartitionGraph):
+    """The pass; functions registered as ``relay.ext.COMPILER.optimize`` change what it makes."""
+
+    def transform(self, mod: IRModule) -> IRModule:
+        """Return ``mod`` with its regions as functions."""
+        made = transform.PartitionGraph(self.mod_name, self.bind_constants).transform(mod)
+        known = set(mod.functions)
+        changed = {var: _optimised(one) for var, one in made.functions.items() if var not in known}
+        return replace(made, functions={**made.functions, **changed}, types={})
+
+
+def _optimised(function: Function) -> Function:
+    optimise = get_global_func(f"relay.ext.{function.attrs.get('Compiler')}.optimize", allow_missing=True)
+    if optimise is None:
+        return function
+    given = InferType()(IRModule.from_expr(replace(function, attrs={})))
+    found = cast(IRModule, optimise(given))["main"]
+    return replace(found, attrs={**found.attrs, **function.attrs})
 
 
 def EliminateCommonSubexpr(fskip: Callable[[Expr], bool] | None = None) -> core.Pass[IRModule]:

@@ -69,7 +69,13 @@ class Prelude:
         """Return a constructor for tensors of one shape."""
         return self._static(dtype, shape).get_ctor(name)
 
-    get_tensor_ctor_static = get_ctor_static
+    def get_tensor_ctor_static(self, name: str, dtype: str, shape: Sequence[object]) -> Constructor:
+        """Return a constructor of the type of tensors of one shape."""
+        return self.get_ctor_static("tensor_t", name, dtype, shape)
+
+    def get_name_static(self, canonical: str, dtype: str, shape: Sequence[object], batch_dim: object = None) -> str:
+        """Return the name of a function, a type or a constructor for tensors of one shape."""
+        return StaticTensorArrayOps(self, dtype, shape, batch_dim).get_name(canonical)
 
     def _constructor(self, name: str) -> Constructor:
         for data in self.mod.type_definitions.values():

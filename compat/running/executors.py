@@ -56,6 +56,10 @@ def _runner(kind: str, mod: IRModule, name: str) -> Runner:
 
     def run(*args: object, **params: object) -> object:
         given = [plain(one) for one in args], {key: plain(one) for key, one in params.items()}
+        names = [name for name, _ in evaluation.parameters][len(args) :]
+        if len(set(names)) < len(names) and set(names) <= set(params):
+            # Parameters of one name are given the same value, as in TVM.
+            given = [*given[0], *(given[1][name] for name in names)], {}
         return legacy(evaluation(*given[0], **given[1]), as_lists=kind == "vm")
 
     return run

@@ -98,6 +98,11 @@ class Kind:
         return self.name
 
 
+def hexagon(cpu_ver: str = "v68", **options: object) -> Target:
+    """Return the target of a Hexagon processor; options are kept as attributes."""
+    return Target({"kind": f"hexagon -mtriple=hexagon -mcpu=hexagon{cpu_ver}", **options})
+
+
 _current: ContextVar[Target | None] = ContextVar("target", default=None)
 
 

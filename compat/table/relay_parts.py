@@ -18,8 +18,8 @@ QUANTIZING = Names(_TRANSFORM, "register_fake_quantization_to_integer register_o
 _PASSES = Names(
     "compat.relay.passes",
     "AnnotateSpans AnnotateTarget Defunctionalization MergeComposite "
-    "recast EliminateCommonSubexpr FuseOps FoldConstantExpr ToANormalFormExpr "
-    "InferTypeLocal gradient function_pass module_pass build_config "
+    "recast EliminateCommonSubexpr FuseOps PartitionGraph FoldConstantExpr ToANormalFormExpr "
+    "InferType InferTypeLocal gradient function_pass module_pass build_config "
     "Sequential PassInfo",
 )
 _CONTEXT = Names("core.passes", "PassContext Pass")
@@ -160,7 +160,10 @@ MODULES = (
     ),
     Module("tvm.relay.backend.runtime", (Names("compat.running.factory", "Runtime"),)),
     Module("tvm.relay.backend.executor", (Names("compat.running.factory", "Executor"),)),
-    Module("tvm.relay.qnn.transform", (Names(_TRANSFORM, "Legalize=QnnLegalize CanonicalizeOps=QnnCanonicalize"),)),
+    Module(
+        "tvm.relay.qnn.transform",
+        (Names(_TRANSFORM, "CanonicalizeOps=QnnCanonicalize"), Names("compat.relay.passes", "Legalize=QnnLegalize")),
+    ),
     Module("tvm.relay.testing.temp_op_attr", (Names(_TRANSFORM, "TempOpAttr"),)),
     Module("tvm.relay.testing.init", (Names(_TESTING, "create_workload"),)),
     *(Module(f"tvm.relay.testing.{one}", (), f"compat.testing.networks:{one}") for one in _NETWORKS),

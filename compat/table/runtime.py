@@ -91,7 +91,7 @@ MODULES = (
     Module(
         "tvm.target",
         (
-            Names("compat.running.targets", "Target create=Target"),
+            Names("compat.running.targets", "Target create=Target hexagon"),
             Names("compat.vocabulary.objects", "VirtualDevice"),
             Names("compat.relay.devices", "make_compilation_config"),
         ),

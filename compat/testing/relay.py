@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 
 from relay2relax.backends.relay.values import AdtValue
+from relay2relax.compat.relay.inferring import InferType
 from relay2relax.compat.relay.prelude import Prelude
 from relay2relax.compat.running.ndarray import NDArray, array
 from relay2relax.core.dtype import Array
@@ -17,7 +18,6 @@ from relay2relax.relay_ir.ir.expr import Call, Constructor, Expr, Function, Op
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes
 from relay2relax.relay_ir.testing import workload
-from relay2relax.relay_ir.transform import InferType
 
 
 def run_opt_pass(expr: Expr, opt_pass: Pass[IRModule], import_prelude: bool = False) -> Expr:

@@ -20,6 +20,7 @@ from relay2relax.relay_ir.ir.expr import Call, Expr, Function, Op, Tuple, TupleG
 from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.ir.types import TensorType, TupleType, Type
 from relay2relax.relay_ir.transform.layout.op_attrs import ALTER, op_attr
+from relay2relax.tir.extent import static
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,8 +106,8 @@ class _Walk:
         more = outer_rank(dst) - outer_rank(src)
         if more > 0:
             known = self.types.get(value)
-            if isinstance(known, TensorType) and not known.shape:
-                # A scalar fits every layout.
+            if isinstance(known, TensorType) and all(static(one) == 1 for one in known.shape):
+                # One element fits every layout.
                 return value
             letters = {one.letter for one in src.axes if not one.factor}
             src = of_axes((*(one for one in dst.axes if not one.factor and one.letter not in letters), *src.axes))

@@ -103,6 +103,7 @@ class _Partitioning:
         self.name = name
         self.function = function
         self.functions: dict[GlobalVar, Function] = {}
+        self.fields: dict[tuple[_Region, Expr], Expr] = {}
         self.regions = self._found_regions()
 
     # Regions.
@@ -232,9 +233,11 @@ class _Partitioning:
     def _result(self, region: _Region, end: Expr, calls: dict[_Region, Expr]) -> Expr:
         if region not in calls:
             raise self._circle(region, end)
-        call = calls[region]
-        results = region.results
-        return call if len(results) == 1 else TupleGetItem(call, results.index(operand(end)))
+        results, value = region.results, operand(end)
+        if len(results) == 1:
+            return calls[region]
+        # Whoever asks for a result shares it.
+        return self.fields.setdefault((region, value), TupleGetItem(calls[region], results.index(value)))
 
     def _symbol(self, region: _Region) -> str:
         """Return a free name for the function of a region."""
