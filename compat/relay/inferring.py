@@ -38,7 +38,7 @@ def _declared(root: Function, mod: IRModule) -> Function:
         missing |= isinstance(node, Function) and node.ret_type is None and node.body in mod.types
     if not missing:
         return root
-    done: dict[Expr, Expr] = {**renamed}
+    done: dict[Expr, Expr] = dict(renamed.items())
     roots: tuple[Expr, ...] = (root,)
     for node in post_order(roots, lambda one: () if one in done else children(one)):
         if node in done:
