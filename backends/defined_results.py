@@ -20,18 +20,21 @@ from relay2relax.tir.ir.expr import Buffer, Var, binary, const, logical_and
 from relay2relax.tir.ir.stmt import Allocate, Block, BlockRealize, BufferStore, For, If, IterKind, PrimFunc, Seq, Stmt
 from relay2relax.tir.ir.visit import map_stmt
 from relay2relax.tir.normalize.executable_form import executable_form
+from relay2relax.tir.normalize.kernels import has_kernels
 
 
-def with_defined_results(module: IRModule) -> IRModule:
+def with_defined_results(module: IRModule, kernels: bool = False) -> IRModule:
     """Return ``module`` with programs that write all of their temporaries, and for ``call_tir`` all
     of their results.
+
+    ``kernels`` of GPUs stay what they are: who runs them as such begins with zeros in temporaries.
 
     Who calls a program on memory of its own, as ``call_tir_inplace`` does, finds there what was in
     it.
     """
-    module = _with_defined_temporaries(module)
+    module = _with_defined_temporaries(module, kernels)
     results = {var: func for var, func in module.functions.items() if isinstance(func, PrimFunc)}
-    changed = {var: made for var, func in results.items() if (made := _defined(func)) is not func}
+    changed = {var: made for var, func in results.items() if (made := _defined(func, kernels)) is not func}
     if not changed:
         return module
     others = _called_otherwise(module)
@@ -50,11 +53,12 @@ def with_defined_results(module: IRModule) -> IRModule:
     return _Caller(changed_module, copies).module() if copies else changed_module
 
 
-def _with_defined_temporaries(module: IRModule) -> IRModule:
+def _with_defined_temporaries(module: IRModule, kernels: bool) -> IRModule:
     functions = {
         var: made
         for var, func in module.functions.items()
         if isinstance(func, PrimFunc) and not isinstance(func.origin, Origin)
+        if not (kernels and has_kernels(func))
         if (made := _temporaries(func)) is not func
     }
     return replace(module, functions={**module.functions, **functions}) if functions else module
@@ -124,7 +128,7 @@ class _Caller(Mutator):
                 self.keep(binding)
 
 
-def _defined(func: PrimFunc) -> PrimFunc:
+def _defined(func: PrimFunc, kernels: bool) -> PrimFunc:
     """Return ``func``, with zeros in results that it may not write as a whole; operators' own
     programs do.
     """
@@ -133,7 +137,8 @@ def _defined(func: PrimFunc) -> PrimFunc:
     plain = executable_form(func)
     results = plain.buffers[len(plain.buffers) - plain.num_outputs :]
     open_ = [buffer for buffer in results if not fills(plain.body, buffer)]
-    return plain.with_body(Seq((*map(_zeros, open_), plain.body))) if open_ else func
+    kept = func if kernels and has_kernels(func) else plain
+    return kept.with_body(Seq((*map(_zeros, open_), kept.body))) if open_ else func
 
 
 def _zeros(buffer: Buffer) -> Stmt:

@@ -49,7 +49,9 @@ def build(module: IRModule, target: str = "numpy", *, checked: bool = False) -> 
     require_one_device(module)
     match target:
         case "numpy":
-            functions, pool = compile_module(FoldConstant(evaluate=_evaluate)(with_defined_results(module)))
+            functions, pool = compile_module(
+                FoldConstant(evaluate=_evaluate)(with_defined_results(module, kernels=True))
+            )
             return Executable(functions, pool, target)
         case "c":
             from relay2relax.backends.vm.native import build_native

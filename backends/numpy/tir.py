@@ -19,7 +19,7 @@ import numpy as np
 from relay2relax.backends.numpy.binding import bind_call, check_apart, read_only
 from relay2relax.backends.numpy.expr import Axis, Grid, strided
 from relay2relax.backends.numpy.intrinsics import BINARY, REDUCE
-from relay2relax.backends.numpy.threads.launch import run_kernels, runs_together
+from relay2relax.backends.numpy.threads.launch import run_kernels
 from relay2relax.backends.runtime.extern_calls import outside_statements
 from relay2relax.core.arrays import empty
 from relay2relax.core.dtype import Array, numpy_dtype
@@ -48,6 +48,7 @@ from relay2relax.tir.ir.stmt import (
 )
 from relay2relax.tir.ir.visit import all_expressions, loads, statements, subexpressions, variables, written_buffers
 from relay2relax.tir.normalize.executable_form import executable_form
+from relay2relax.tir.normalize.kernels import has_kernels
 
 # Elements of the largest temporary of one step: 64 MB of float32.
 _MOST_ELEMENTS = 1 << 24
@@ -66,7 +67,7 @@ def evaluate_prim_func(
     (``threads/``).
     """
     arrays = [*inputs, *outputs]
-    if runs_together(func):
+    if has_kernels(func):
         run_kernels(func, arrays, scalars)
         return None
     func = executable_form(func)

@@ -117,6 +117,10 @@ class _Writer:
     def loop(self, loop: For, values: Mapping[Var, PrimExpr], parallel: bool) -> Stmt:
         """Return a loop, cut into short ones where it is a vector."""
         extent = self.count(simplify(self.expr(loop.extent, values)))
+        if loop.kind is LoopKind.THREAD:
+            made = Var(loop.var.name, extent.dtype)
+            own = {**values, loop.var: cast(loop.var.dtype, made)}
+            return replace(loop, var=made, extent=extent, body=self.stmt(loop.body, own, parallel))
         steps = static(extent)
         kind = loop.kind
         nested = kind is LoopKind.PARALLEL and not parallel

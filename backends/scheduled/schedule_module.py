@@ -12,14 +12,17 @@ pipeline.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.merge_calls import merge_blocks
 from relay2relax.backends.c.schedule.schedule import Schedule, schedule
 from relay2relax.backends.c.toolchain import find_compiler
+from relay2relax.backends.gpu.device import Device
+from relay2relax.backends.gpu.schedule import gpu_schedule
 from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.backends.runtime.virtual_machine import VirtualMachine
 from relay2relax.backends.scheduled.plain_loops import plain_loops
@@ -51,8 +54,9 @@ from relay2relax.tir.ir.stmt import (
 from relay2relax.tir.ir.visit import expressions, free_variables, loads, shape_variables, statements
 
 
-def schedule_module(module: rx.IRModule, machine: Machine | None = None) -> rx.IRModule:
-    """Return ``module`` with every operator as scheduled PrimFuncs for ``machine``.
+def schedule_module(module: rx.IRModule, machine: Machine | None = None, device: Device | None = None) -> rx.IRModule:
+    """Return ``module`` with every operator as scheduled PrimFuncs for ``machine``, or as kernels
+    of a GPU where there is a ``device``.
 
     Without a ``machine`` it is this one, as the C compiler describes it; where there is no
     compiler, one with vectors of 32 bytes. The program is right on any machine. Results may differ
@@ -68,7 +72,8 @@ def schedule_module(module: rx.IRModule, machine: Machine | None = None) -> rx.I
     legal = Sequential([LegalizeOps(), fold, EliminateCommonSubexpr()])(module)
     parted = LiftTransformParams()(_Namer(legal).module())
     merged = merge_blocks(parted, apart=transform_functions(parted))
-    scheduler = _Scheduler(merged.module, merged.constants, machine or _this_machine())
+    plan = partial(gpu_schedule, device=device) if device else partial(schedule, machine=machine or _this_machine())
+    scheduler = _Scheduler(merged.module, merged.constants, plan, {} if device is None else {SCHEDULED: True})
     shared = Sequential([EliminateCommonSubexpr(), fold, DeadCodeElimination()])(scheduler.module())
     return LiftTransformParams()(shared)
 
@@ -92,6 +97,10 @@ def _this_machine() -> Machine:
         return find_compiler().machine
     except CompilerError:
         return Machine()
+
+
+# The attribute of functions that says that apache-tvm has no loops to bind in them.
+SCHEDULED = "tirx.is_scheduled"
 
 
 @dataclass(slots=True)
@@ -140,10 +149,17 @@ class _Scheduler(Rewriter):
     What makes weights of weights stays as it is.
     """
 
-    def __init__(self, mod: rx.IRModule, constants: Mapping[Buffer, Array], machine: Machine) -> None:
+    def __init__(
+        self,
+        mod: rx.IRModule,
+        constants: Mapping[Buffer, Array],
+        plan: Callable[..., Schedule],
+        attrs: Mapping[str, Any],
+    ) -> None:
         super().__init__(mod)
         self.constants = constants
-        self.machine = machine
+        self.plan = plan
+        self.attrs = attrs
         self.weights: set[rx.Expr] = set()
         self.apart = transform_functions(mod)
         self.as_it_is = False
@@ -163,7 +179,7 @@ class _Scheduler(Rewriter):
         held: dict[Buffer, rx.Expr] = dict(zip(func.buffers, value.args, strict=False))
         weights = (buffer for buffer, arg in held.items() if arg in self.weights and not shape_variables([buffer]))
         with rewrites_noted() as turned:
-            plan = schedule(func, self.machine, frozenset(self.constants).union(weights))
+            plan = self.plan(func, constants=frozenset(self.constants).union(weights))
         results = [plan.memory(buffer) for buffer in func.buffers[len(value.args) :]]
         groups = _groups(plan)
         last = {buffer: number for number, group in enumerate(groups) for buffer in group.used}
@@ -175,7 +191,7 @@ class _Scheduler(Rewriter):
             inputs = [buffer for buffer in group.used if buffer not in group.written]
             args = [self.operand(buffer, held) for buffer in inputs]
             once = all(isinstance(arg, rx.Constant) or arg in self.weights for arg in args)
-            made = _prim_func(group, inputs, outputs, plan, once)
+            made = replace(_prim_func(group, inputs, outputs, plan, once), attrs=self.attrs)
             callee = self.builder.add_func(made, _name(group.labels[-1]))
             infos = tuple(TensorStructInfo(buffer.shape, buffer.dtype) for buffer in outputs)
             scalars = tuple(param for param in made.params if param not in made.buffer_map)

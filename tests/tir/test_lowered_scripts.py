@@ -478,8 +478,9 @@ def test_tvm_reads_what_is_printed() -> None:
             "threads store and read s together",
         ),
         (
-            'for j in T.thread_binding(16, thread="threadIdx.x"):\n    B[j] = A[j]\n    T.tvm_storage_sync("shared")',
-            "together",
+            'for j in T.thread_binding(16, thread="threadIdx.x"):\n    while B[j] < A[j]:\n'
+            '        B[j] = A[j]\n        T.tvm_storage_sync("shared")',
+            "While around a barrier",
         ),
         ("B[0] = T.tvm_warp_shuffle(T.tvm_warp_activemask(), A[0], 0, 32, 32)", "T.tvm_warp_shuffle"),
         ("B[T.Ramp(0, 1, 4 * T.vscale())] = A[T.Ramp(0, 1, 4 * T.vscale())]", "a machine decides"),

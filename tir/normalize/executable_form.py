@@ -1,9 +1,9 @@
 """Programs as every backend can run them: what scripts of lowered programs say, in terms of loops,
 stores and views.
 
-- Threads are loops, one after the other. Where threads would have to wait for each other (what one
-  stores is read by another, or a function is called that threads run together), the program is
-  refused.
+- Threads are loops, one after the other, cut where threads wait for each other (``kernels.py``).
+  Where they would have to wait and the program does not say where (what one stores is read by
+  another, or another function is called that threads run together), it is refused.
 - Loops and axes begin at 0 and count by 1 (``ranges.py``).
 - A vector is as many elements: a store of one is a loop over its lanes (``vectors.py``).
 - A part of a buffer (``T.matchbuffer`` in a block) is the buffer itself, further on.
@@ -72,6 +72,7 @@ from relay2relax.tir.ir.visit import (
 )
 from relay2relax.tir.normalize.given import with_given
 from relay2relax.tir.normalize.indices import with_signed_indices
+from relay2relax.tir.normalize.kernels import without_barriers
 from relay2relax.tir.normalize.ranges import counted_from_zero
 from relay2relax.tir.normalize.threads import check_threads
 from relay2relax.tir.normalize.vectors import scalar_stores
@@ -86,7 +87,7 @@ def executable_form(func: PrimFunc) -> PrimFunc:
     Raises UnsupportedError for a program of threads that wait for each other, and for vectors of
     unknown length.
     """
-    func = with_signed_indices(counted_from_zero(func))
+    func = without_barriers(with_signed_indices(counted_from_zero(func)))
     if not _has_more(func):
         return with_given(func)
     check_threads(func)

@@ -163,16 +163,16 @@ def _scheduled(stage: Part, flat: FlatViews, machine: Machine, known: set[Buffer
 
     match stage:
         case Opaque():
-            return [Scheduled(stage.stmt, _names(stage), IntImm(0), _bytes(stage), stage.anew)]
+            return [Scheduled(stage.stmt, stage_name(stage), IntImm(0), _bytes(stage), stage.anew)]
         case Rows():
             loops = _rows(stage, stage.axes, flat.flatten(stage.stages), machine)
-            return [Scheduled(loops, _names(stage), _operations(stage), _bytes(stage))]
+            return [Scheduled(loops, stage_name(stage), _operations(stage), _bytes(stage))]
         case Blocks():
             *before, (what, main) = _blocks(stage, flat, machine, is_constant)
         case Stage():
             (plain,) = flat.flatten([stage])
             *before, (what, main) = _loops(plain, machine, is_constant)
-    named = _names(stage)
+    named = stage_name(stage)
     ahead = [Scheduled(one, f"{named}, {earlier}", IntImm(0), IntImm(0)) for earlier, one in before]
     return [*ahead, Scheduled(main, f"{named}, {what}" if what else named, _operations(stage), _bytes(stage))]
 
@@ -252,13 +252,14 @@ def _blocks(
     return [*before, ("", parallel(blocks.axes, body, simplify(work), machine.parallel_work))]
 
 
-def _names(stage: Part) -> str:
+def stage_name(stage: Part) -> str:
+    """Return what a stage is called: what it writes, and how."""
     if isinstance(stage, Opaque):
         return " ".join(sorted({buffer.name for buffer in stage.writes()}))
     if isinstance(stage, Rows):
-        return f"{_names(stage.stages[-1])}, {len(stage.stages)} stages by rows of {_shape(stage.axes)}"
+        return f"{stage_name(stage.stages[-1])}, {len(stage.stages)} stages by rows of {_shape(stage.axes)}"
     if isinstance(stage, Blocks):
-        return f"{_names(stage.members[-1])}, {len(stage.stages())} stages by blocks of {_shape(stage.axes)}"
+        return f"{stage_name(stage.members[-1])}, {len(stage.stages())} stages by blocks of {_shape(stage.axes)}"
     reduced = "" if stage.reduction is None else f" over {_shape(stage.reduction.axes)}"
     return f"{stage.target.name} {_shape(stage.axes)}{reduced}"
 

@@ -40,9 +40,9 @@ from relay2relax.tir.ir.expr import (
     Var,
 )
 from relay2relax.tir.ir.stmt import Stmt
+from relay2relax.tir.normalize.kernels import SHUFFLES
 
 _ARITHMETIC = frozenset({"+", "-", "*", "/", "min", "max"})
-SHUFFLES = frozenset({"tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down", "tvm_warp_shuffle_xor"})
 
 
 class Lanes:

@@ -8,25 +8,25 @@ program is right only if :func:`check_kernels` finds no race in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 from relay2relax.backends.numpy.binding import bind_call, check_apart
 from relay2relax.backends.numpy.threads.findings import Fault, Finding, KernelReport
-from relay2relax.backends.numpy.threads.lanes import SHUFFLES, Lanes
-from relay2relax.backends.numpy.threads.machine import Machine, thread_axes
+from relay2relax.backends.numpy.threads.lanes import Lanes
+from relay2relax.backends.numpy.threads.machine import Machine
 from relay2relax.backends.numpy.threads.memory import Ledger, Memory, Numbers, Owner, own_memory
 from relay2relax.backends.numpy.threads.watch import Watch
 from relay2relax.backends.numpy.threads.wave import Active, Wave
 from relay2relax.core.dtype import Array, numpy_dtype
 from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import running
-from relay2relax.tir.ir.expr import Buffer, Call, IntImm, Var
+from relay2relax.tir.ir.expr import Buffer, Call, FloatImm, IntImm, Var
 from relay2relax.tir.ir.stmt import (
-    THREAD_KEYS,
     Allocate,
     Assert,
     Attribute,
@@ -37,32 +37,35 @@ from relay2relax.tir.ir.stmt import (
     For,
     If,
     Let,
-    LoopKind,
     PrimFunc,
     Seq,
     Stmt,
-    ThreadAxis,
 )
 from relay2relax.tir.ir.visit import all_expressions, loads, statements, subexpressions, written_buffers
 from relay2relax.tir.normalize.indices import with_signed_indices
+from relay2relax.tir.normalize.kernels import BLOCK_AXES, THREAD_AXES, launch_of, thread_axes
 from relay2relax.tir.normalize.ranges import counted_from_zero
 
-_BLOCK = ("blockIdx.z", "blockIdx.y", "blockIdx.x")
-_THREAD = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
 # What every GPU since 2017 has for a block: threads, and bytes of shared memory without asking.
 MOST_THREADS = 1024
 MOST_SHARED = 48 * 1024
 # Threads of a wave: as many that numpy's calls cost little, and temporaries stay in the cache.
 _LANES = 1 << 15
+_WATCHED: ContextVar[tuple[list[KernelReport], int | None] | None] = ContextVar("watched", default=None)
 
 
-@lru_cache(maxsize=256)
-def runs_together(func: PrimFunc) -> bool:
-    """Whether threads of ``func`` wait for each other, in words that kernels are run with here."""
-    if not thread_axes(func.body):
-        return False
-    nodes = (node for expr in all_expressions(func.body) for node in subexpressions(expr))
-    return any(isinstance(node, Call) and (node.name in SHUFFLES or node.name == "tvm_storage_sync") for node in nodes)
+@contextmanager
+def watching(most_blocks: int | None = None) -> Iterator[list[KernelReport]]:
+    """Check every kernel that is run within, and give the reports.
+
+    With ``most_blocks`` a kernel is checked in some of its blocks, and run in all of them after.
+    """
+    reports: list[KernelReport] = []
+    token = _WATCHED.set((reports, most_blocks))
+    try:
+        yield reports
+    finally:
+        _WATCHED.reset(token)
 
 
 def run_kernels(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[float] = ()) -> None:
@@ -71,6 +74,12 @@ def run_kernels(func: PrimFunc, arrays: Sequence[Array], scalars: Sequence[float
     Raises ExecutionError where an array does not fit or an index leaves its buffer, and
     UnsupportedError for words of kernels that numpy does not run.
     """
+    watched = _WATCHED.get()
+    if watched is not None:
+        reports, most_blocks = watched
+        reports += check_kernels(func, arrays, scalars, most_blocks)
+        if most_blocks is None:
+            return
     _Host(func, arrays, scalars).go()
 
 
@@ -146,12 +155,12 @@ class _Host:
             case Seq(stmts):
                 for part in stmts:
                     self.run(part)
-            case Attribute(ThreadAxis(), key) if key in THREAD_KEYS:
-                self.launch(stmt)
-            case For() if stmt.kind is LoopKind.THREAD:
-                self.launch(stmt)
             case BufferStore():
                 self.launch(stmt)
+            case _ if launch_of(stmt) is not None:
+                self.launch(stmt)
+            case For() if _is_filling(stmt):
+                self.fill(stmt)
             case Attribute(body=body):
                 self.run(body)
             case Allocate(buffer, body, of):
@@ -180,6 +189,22 @@ class _Host:
                     mistake(running.NOT_ON_BACKEND, what=f"{type(stmt).__name__} around kernels", backend="numpy")
                 )
 
+    def fill(self, stmt: Stmt) -> None:
+        """Run loops around the store of a constant, at once."""
+        axes: list[tuple[Var, int]] = []
+        while isinstance(stmt, For):
+            axes.append((stmt.var, self.one().number(stmt.extent)))
+            stmt = stmt.body
+        points = math.prod(extent for _, extent in axes)
+        if not points:
+            return
+        scope = dict(self.scope)
+        places = np.unravel_index(np.arange(points), [extent for _, extent in axes])
+        for (var, _), place in zip(axes, places, strict=True):
+            scope[var] = place.astype(numpy_dtype(var.dtype)).reshape(-1, 1)
+        lanes = Lanes(self.func.name, Wave.of(np.arange(points), 1), dict(self.memories), scope, None)
+        Machine(lanes, {}).run(stmt, Active(None, points))
+
     def one(self) -> Lanes:
         """Return what evaluates expressions of the host."""
         return Lanes(self.func.name, Wave.of(np.zeros(1, np.int64), 1), self.memories, self.scope, None)
@@ -199,14 +224,14 @@ class _Host:
     def launch(self, stmt: Stmt) -> None:
         """Run a kernel, in waves of blocks."""
         extents: dict[str, int] = {}
-        for _, tag, extent in thread_axes(stmt):
-            number = self.one().number(extent)
-            if tag not in (*_BLOCK, *_THREAD) or extents.setdefault(tag, number) != number:
+        for axis in thread_axes(stmt):
+            tag, number = axis.tag, self.one().number(axis.extent)
+            if tag not in (*BLOCK_AXES, *THREAD_AXES) or extents.setdefault(tag, number) != number:
                 raise UnsupportedError(
                     mistake(running.NOT_ON_BACKEND, what=f"a kernel with threads {tag!r} of two kinds", backend="numpy")
                 )
-        blocks = math.prod(extents.get(tag, 1) for tag in _BLOCK)
-        threads = math.prod(extents.get(tag, 1) for tag in _THREAD)
+        blocks = math.prod(extents.get(tag, 1) for tag in BLOCK_AXES)
+        threads = math.prod(extents.get(tag, 1) for tag in THREAD_AXES)
         report = KernelReport(self.func.name, blocks, threads)
         watch = Watch(self.func, report) if self.watched else None
         for memory in self.memories.values():
@@ -243,6 +268,12 @@ class _Host:
         return np.unique(np.linspace(0, blocks - 1, self.most_blocks).astype(np.int64))
 
 
+def _is_filling(stmt: Stmt) -> bool:
+    while isinstance(stmt, For):
+        stmt = stmt.body
+    return isinstance(stmt, BufferStore) and isinstance(stmt.value, (IntImm, FloatImm))
+
+
 def added_buffers(stmt: Stmt) -> set[Buffer]:
     """Return the buffers to whose elements atomic additions are made, or whose addresses are
     otherwise taken.
@@ -263,7 +294,7 @@ def _root(buffer: Buffer, aliases: dict[Buffer, Any]) -> Buffer:
 def _axes(wave: Wave, extents: dict[str, int]) -> dict[str, Numbers]:
     """Return the numbers of the threads of ``wave`` along each axis."""
     found = {}
-    for tags, numbers in ((_BLOCK, wave.threads // wave.per_block), (_THREAD, wave.threads % wave.per_block)):
+    for tags, numbers in ((BLOCK_AXES, wave.threads // wave.per_block), (THREAD_AXES, wave.threads % wave.per_block)):
         for tag in reversed(tags):
             if tag in extents:
                 found[tag] = (numbers % extents[tag]).reshape(-1, 1)

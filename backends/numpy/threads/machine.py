@@ -13,7 +13,7 @@ from relay2relax.core.dtype import numpy_dtype
 from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import active as active_limits
-from relay2relax.tir.ir.expr import Buffer, BufferLoad, Call, StringImm, Var
+from relay2relax.tir.ir.expr import Buffer, BufferLoad, Call, StringImm
 from relay2relax.tir.ir.stmt import (
     THREAD_KEYS,
     Allocate,
@@ -32,7 +32,6 @@ from relay2relax.tir.ir.stmt import (
     ThreadAxis,
     While,
 )
-from relay2relax.tir.ir.visit import sub_statements
 
 _EVERY_THREAD = frozenset({"shared", "shared.dyn", "global"})
 
@@ -177,18 +176,3 @@ class Machine:
             raise UnsupportedError(
                 mistake(running.NOT_ON_BACKEND, what=f"memory of scope {buffer.scope!r} in a kernel", backend="numpy")
             )
-
-
-def thread_axes(stmt: Stmt) -> list[tuple[Var, str, Any]]:
-    """Return the thread axes of ``stmt``: variable, kind, extent."""
-    found: list[tuple[Var, str, Any]] = []
-    stack = [stmt]
-    while stack:
-        node = stack.pop()
-        match node:
-            case For(var, extent, thread=tag) if node.kind is LoopKind.THREAD:
-                found.append((var, tag, extent))
-            case Attribute(ThreadAxis(var, tag), key, extent) if key in THREAD_KEYS:
-                found.append((var, tag, extent))
-        stack += sub_statements(node)
-    return found

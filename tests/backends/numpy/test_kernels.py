@@ -13,6 +13,7 @@ from relay2relax.backends.numpy.threads.launch import check_kernels
 from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ExecutionError
+from relay2relax.tir.normalize.executable_form import executable_form
 from relay2relax.tir.script.printer import print_prim_func
 
 
@@ -34,6 +35,16 @@ def test_right_kernels_compute_what_numpy_does_and_nothing_is_found(name: str) -
     again = arrays(kernel)
     evaluate_prim_func(kernel.func(), again[:-1], again[-1:])
     np.testing.assert_array_equal(again[-1], given[-1])
+
+
+@pytest.mark.parametrize("name", KERNELS.keys() - {"histogram"})
+def test_threads_one_after_the_other_come_to_the_same(name: str) -> None:
+    kernel = KERNELS[name]
+    given = arrays(kernel)
+    loops = executable_form(kernel.func())
+    assert "thread" not in "".join(print_prim_func(loops)).replace("T.func_attr", "")
+    evaluate_prim_func(loops, given[:-1], given[-1:])
+    np.testing.assert_allclose(floats(given[-1]), floats(kernel.expected(*given[:-1])), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("what", SEEDED)

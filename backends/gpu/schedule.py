@@ -1,0 +1,60 @@
+"""Which kernel each stage of a program becomes."""
+
+from __future__ import annotations
+
+from relay2relax.backends.c.fusion.pipeline import RULES, fuse
+from relay2relax.backends.c.fusion.rule import Fusion
+from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.schedule.loops import FlatViews
+from relay2relax.backends.c.schedule.schedule import Schedule, Scheduled, stage_name
+from relay2relax.backends.c.stages import Blocks, Opaque, Part, Program, Rows, Stage, owners_of, settled_of, stages_of
+from relay2relax.backends.gpu.device import Device
+from relay2relax.backends.gpu.elementwise import elementwise
+from relay2relax.backends.gpu.product import product
+from relay2relax.backends.gpu.reduction import reduction
+from relay2relax.backends.gpu.rows import by_rows
+from relay2relax.backends.gpu.serial import serial_kernel
+from relay2relax.tir.ir.expr import Buffer, IntImm
+from relay2relax.tir.ir.stmt import PrimFunc, Stmt
+
+# Rules for vectors, caches and packed matrices of processors.
+_FOR_PROCESSORS = frozenset({"c.WidenFactors", "c.ShareInputs", "c.SplitGroups", "c.ChannelsLast", "c.FuseAttention"})
+
+
+def gpu_schedule(func: PrimFunc, device: Device, constants: frozenset[Buffer] = frozenset()) -> Schedule:
+    """Return the stages of ``func`` as kernels for ``device``, fused as for processors; the content
+    of ``constants`` is known ahead.
+    """
+    params = func.buffers
+    results = frozenset(params[len(params) - func.num_outputs :])
+    rules = [rule for rule in RULES if not rule.native and rule.name not in _FOR_PROCESSORS]
+    program = fuse(
+        Fusion(
+            Program(tuple(stages_of(func)), {}),
+            Machine(parallel_work=None),
+            results,
+            frozenset(params),
+            constants,
+            owners=owners_of(func),
+            settled=settled_of(func),
+        ),
+        rules,
+    )
+    flat = FlatViews(program.memory)
+    stages = [Scheduled(_kernel(one, flat, device), stage_name(one), IntImm(0), IntImm(0)) for one in program.stages]
+    return Schedule(tuple(stages), {**program.views, **flat.views}, flat.begin)
+
+
+def _kernel(stage: Part, flat: FlatViews, device: Device) -> Stmt:
+    match stage:
+        case Opaque(stmt):
+            return serial_kernel(stmt)
+        case Rows():
+            return by_rows(stage, flat.flatten(stage.stages))
+        case Blocks():
+            raise TypeError("no rule for GPUs makes blocks of rows")
+        case Stage():
+            (plain,) = flat.flatten([stage])
+            if plain.reduction is None:
+                return elementwise(plain)
+            return product(plain, device) or reduction(plain)

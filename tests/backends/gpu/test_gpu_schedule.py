@@ -1,0 +1,115 @@
+"""Kernels for GPUs: Relay's numbers, nothing wrong with them, and built by a real TVM."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pytest
+from gpu_programs import PROGRAMS
+from typed import of_type
+
+from relay2relax import backends, relax_ir, relay_ir, translator
+from relay2relax.backends.gpu.device import DEVICES, device_of
+from relay2relax.backends.numpy.threads.findings import KernelReport
+from relay2relax.backends.numpy.threads.launch import watching
+from relay2relax.core.dtype import Array
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.tolerance import difference
+
+A100 = device_of("sm_80")
+
+
+@lru_cache
+def program(name: str) -> relay_ir.IRModule:
+    return relay_ir.infer_type(relay_ir.parse(f'#[version = "0.0.5"]\n{PROGRAMS[name]}'))
+
+
+@lru_cache
+def scheduled(name: str) -> relax_ir.IRModule:
+    return backends.schedule_module(translator.via_graph(program(name)), device=A100)
+
+
+def arguments(name: str) -> list[Array]:
+    rng = np.random.default_rng(3)
+    mod = program(name)
+    found: list[Array] = []
+    for param in mod["main"].params:
+        type_ = of_type(mod.types[param], relay_ir.TensorType)
+        shape = [extent if isinstance(extent, int) else 37 for extent in type_.shape]
+        small = rng.integers(-4, 5, shape) if type_.dtype == "int64" else rng.integers(-50, 50, shape)
+        value = rng.standard_normal(shape) if "float" in type_.dtype else small
+        found.append(value.astype(type_.dtype))
+    return found
+
+
+def check(actual: Any, expected: Any) -> None:
+    if isinstance(expected, (tuple, list)):
+        assert len(actual) == len(expected)
+        for one, other in zip(actual, expected, strict=True):
+            check(one, other)
+        return
+    found = difference(np.asarray(actual), np.asarray(expected))
+    assert found.agrees, found
+
+
+def expected(name: str) -> Any:
+    return backends.create_executor("debug", program(name)).evaluate()(*arguments(name))
+
+
+@lru_cache
+def run(name: str) -> tuple[Any, list[KernelReport]]:
+    machine = backends.VirtualMachine(backends.build(scheduled(name), target="numpy"))
+    with watching() as reports:
+        return machine["main"](*arguments(name)), reports
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_kernels_agree_with_relay_and_nothing_is_found_in_them(name: str) -> None:
+    results, reports = run(name)
+    check(results, expected(name))
+    assert [str(finding) for report in reports for finding in report.findings] == []
+    assert sum(report.bank_conflicts for report in reports) == 0
+
+
+# Where an index follows from a position below a bound that is not a multiple, the C backend does
+# not see that it lies inside, and refuses the program.
+UNSEEN = {
+    "a convolution, pooling, and a sum with a residue",
+    "a convolution of each channel",
+    "bytes, a border turned around, and a slope",
+}
+
+
+@pytest.mark.compiler
+@pytest.mark.sweep(every=6)
+@pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - UNSEEN))
+def test_threads_one_after_the_other_agree_with_relay(name: str) -> None:
+    check(backends.VirtualMachine(backends.build(scheduled(name), "c"))["main"](*arguments(name)), expected(name))
+
+
+@pytest.mark.parametrize(
+    "name", ["a normalisation by rows", "sums of rows, of columns, and of all", "joined and reshaped tensors"]
+)
+def test_what_is_read_once_is_read_whole(name: str) -> None:
+    reports = [report for report in run(name)[1] if report.blocks * report.threads >= 512]
+    assert reports
+    assert max(report.coalescing for report in reports) <= 1.2
+
+
+@pytest.mark.parametrize("name", list(PROGRAMS)[::5])
+def test_scripts_read_back_as_they_are(name: str) -> None:
+    text = str(scheduled(name))
+    assert str(relax_ir.parse(text)) == text
+
+
+def test_occupancy_is_bound_by_threads_registers_and_shared_memory() -> None:
+    # By hand: 2,048 threads, 65,536 registers and 164 kB on a multiprocessor of an A100.
+    assert A100.occupancy(256, 32, 0) == 1.0
+    assert A100.occupancy(256, 64, 0) == 0.5
+    assert A100.occupancy(256, 32, 40 * 1024) == 4 * 256 / 2048
+    assert A100.least_time(1555e9, 1.0) == 1.0
+    assert set(DEVICES) >= {"sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"}
+    with pytest.raises(UnsupportedError, match="the architecture 'sm_10'"):
+        device_of("sm_10")
