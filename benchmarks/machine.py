@@ -20,7 +20,6 @@ from relay2relax.backends.c.loading import load
 from relay2relax.backends.c.toolchain import compile_object, find_compiler
 from relay2relax.backends.c.unit import Unit
 
-_ACCUMULATORS = 16
 # Threads run for so long, in stretches of at least so long.
 _SECONDS = 0.5
 _STRETCH = 0.002
@@ -33,7 +32,7 @@ void multiply_add(int64_t rounds, float* out) {
   x += 0.999f; y += 0.001f;
   for (int j = 0; j < COUNT; ++j) sums[j] = y * (float)j;
   for (int64_t i = 0; i < rounds; ++i)
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (int j = 0; j < COUNT; ++j) sums[j] = sums[j] * x + y;
   for (int j = 0; j < COUNT; ++j) *(vector*)(out + j * WIDTH / 4) = sums[j];
 }
@@ -47,10 +46,17 @@ void stream(int64_t rounds, int64_t count, const float* restrict from, float* re
 """
 
 
+def _accumulators() -> int:
+    """Return how many sums stay in registers beside two operands: more than multiply-adds that are
+    under way.
+    """
+    return find_compiler().machine.registers * 3 // 4
+
+
 @lru_cache(maxsize=None)
 def _library() -> ctypes.CDLL:
     width = find_compiler().machine.vector_bytes
-    source = _SOURCE.replace("WIDTH", str(width)).replace("COUNT", str(_ACCUMULATORS))
+    source = _SOURCE.replace("WIDTH", str(width)).replace("COUNT", str(_accumulators()))
     # The backend hides what it does not export.
     exported = source.replace("void ", '__attribute__((visibility("default"))) void ')
     return load(compile_object([Unit(exported)]))
@@ -87,14 +93,15 @@ def peak_flops() -> float:
     Each counts as two.
     """
     library, width = _library(), find_compiler().machine.vector_bytes
-    storage = np.zeros((THREADS, 2 * _ACCUMULATORS * width // 4), np.float32)
+    count = _accumulators()
+    storage = np.zeros((THREADS, 2 * count * width // 4), np.float32)
     # Vectors are stored at multiples of their size.
     addresses = [row.ctypes.data + -row.ctypes.data % width for row in storage]
 
     def kernel(thread: int, rounds: int) -> None:
         library.multiply_add(ctypes.c_int64(rounds), ctypes.c_void_p(addresses[thread]))
 
-    return _rate(kernel, 2 * _ACCUMULATORS * width / 4)
+    return _rate(kernel, 2 * count * width / 4)
 
 
 @lru_cache(maxsize=None)

@@ -196,7 +196,7 @@ def translate(found: Mapping[str, Any]) -> Iterator[Verdict]:
 
 
 def importing(found: Mapping[str, Any]) -> Iterator[Verdict]:
-    """Yield the verdict over ``importing.py``."""
+    """Yield the verdict over ``run_importing`` of ``translate.py``."""
     ratios = {name: one["translate and print"] / one["import and print"] for name, one in found.items()}
     promise = "inferring, translating and printing against TVM 0.27's ONNX importer, geometric mean ≤ 1.0"
     yield _mean(promise, ratios, lambda mean: mean <= 1.0)

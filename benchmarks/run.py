@@ -40,7 +40,6 @@ os.environ.update(ENVIRONMENT)
 
 import chain
 import guards
-import importing
 import marks
 import memory
 import micro
@@ -57,7 +56,7 @@ SECTIONS: dict[str, Callable[[Options], Any]] = {
     "passes": lambda _: passes.run(),
     "reading": lambda _: reading.run(),
     "translate": translate.run,
-    "importing": importing.run,
+    "importing": translate.run_importing,
     "converting": translate.run_converting,
     "memory": lambda _: memory.run(),
     "micro": micro.run,

@@ -1,9 +1,10 @@
-"""Seconds to translate each recorded model, both ways, from its parsed module, and to convert it
-with a schedule.
+"""Seconds to translate each recorded model, both ways, from its parsed module; beside apache-tvm's
+ONNX importer, which gets the same models exported as ONNX; and to convert it with a schedule.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import tempfile
 from collections.abc import Iterator
@@ -12,10 +13,13 @@ from contextlib import contextmanager
 import numpy as np
 from common import Case, Options, model_cases, table, timed, warm_up
 
-from relay2relax import backends, relay_ir, translator
+from relay2relax import backends, graph, relay_ir, translator
+from relay2relax.core.walk import post_order
+from relay2relax.relay_ir.ir.expr import children
 
 # A name that no program has.
 _NO_COMPILER = "no-such-compiler"
+_REPEATS = 3
 
 
 def run(options: Options) -> dict[str, dict[str, float]]:
@@ -36,6 +40,50 @@ def run(options: Options) -> dict[str, dict[str, float]]:
         rows.append([case.name, *(f"{value:.3f}" for value in results[case.name].values())])
     if rows:
         table("Seconds per model", ["model", "parse", "infer", "lower_to_tir", "via_graph"], rows)
+    return results
+
+
+def operators(mod: relay_ir.IRModule) -> int:
+    """Return how many calls ``main`` makes."""
+    return sum(isinstance(node, relay_ir.Call) for node in post_order([mod["main"].body], children))
+
+
+def compared(case: Case) -> dict[str, float]:
+    """Return the seconds per thousand operators of one model, and how many it has."""
+    from tvm.relax.frontend.onnx import from_onnx
+
+    mod = relay_ir.parse(case.text)
+    typed = relay_ir.infer_type(mod)
+    count = operators(typed) / 1000
+    triples = zip(case.names, case.arguments, case.weights, strict=True)
+    weights = {name: array for name, array, is_weight in triples if is_weight}
+    found, held = graph.from_relay(typed)
+    model = graph.to_onnx(found, {**held, **weights})
+
+    def ours() -> str:
+        return translator.via_graph(relay_ir.infer_type(mod)).script()
+
+    def theirs() -> str:
+        return str(from_onnx(model, keep_params_in_input=True).script())
+
+    return {
+        "operators": count * 1000,
+        "translate and print": min(timed(ours)[0] for _ in range(_REPEATS)) / count,
+        "import and print": min(timed(theirs)[0] for _ in range(_REPEATS)) / count,
+    }
+
+
+def run_importing(options: Options) -> dict[str, dict[str, float]]:
+    """Print seconds per thousand operators, ours and apache-tvm's."""
+    absent = [one for one in ("tvm", "onnx") if importlib.util.find_spec(one) is None]
+    if absent:
+        print(f"\nimporting: {' and '.join(absent)} not installed: section skipped")
+        return {}
+    results = {case.name: compared(case) for case in model_cases(options)}
+    rows = [[name, *(f"{value:.3g}" for value in found.values())] for name, found in results.items()]
+    if rows:
+        head = ["model", "operators", "ours s/1000", "tvm s/1000"]
+        table("Inferring, translating and printing, against importing ONNX and printing in apache-tvm", head, rows)
     return results
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from relay2relax.core.dtype import bits
 
+_SAID = ("level", "type", "size", "shared_cpu_list")
 LEAST = "x86-64"
 _SECOND = ("popcnt", "sse3", "ssse3", "sse4.1", "sse4.2")
 _THIRD = (*_SECOND, "avx", "avx2", "bmi", "bmi2", "fma")
@@ -22,14 +24,46 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Bytes of a vector register, how many there are, and the work that is worth a second thread
-    (in operations on memory; None where nothing is).
+    """Bytes of a vector register, how many there are, the work that is worth a second thread (in
+    operations on memory; None where nothing is), the bytes of a core's first and second cache, and
+    how many of the second's it gets in a cycle; multiply-adds and loads of whole vectors that begin
+    in a cycle, cycles until the sum of a multiply-add is
+    there, and whether one reads a single number from memory for all lanes.
     """
 
     vector_bytes: int = 32
     registers: int = 16
     parallel_work: int | None = 1 << 17
+    first_cache_bytes: int = 1 << 15
+    cache_bytes: int = 1 << 18
+    cache_bytes_per_cycle: int = 24
+    multiply_adds: int = 2
+    loads: int = 2
+    latency: int = 4
+    broadcasts: bool = False
 
     def lanes(self, dtype: str) -> int:
         """Return how many elements one vector register holds."""
         return max(1, self.vector_bytes * 8 // max(bits(dtype), 8))
+
+
+def own_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> tuple[int, int]:
+    """Return the bytes of this machine's first and second cache of data, shared out where cores
+    share them; those of ``Machine`` where the system does not say.
+    """
+    first, second = Machine().first_cache_bytes, Machine().cache_bytes
+    for one in folder.glob("index*"):
+        try:
+            level, kind, size, cores = ((one / name).read_text().strip() for name in _SAID)
+        except OSError:
+            continue
+        if kind != "Instruction" and size.endswith("K"):
+            found = int(size[:-1]) * 1024 // _count(cores)
+            first, second = (found if level == "1" else first), (found if level == "2" else second)
+    return first, second
+
+
+def _count(text: str) -> int:
+    """Return how many processors a list such as ``0-1,4`` names."""
+    ends = [one.split("-") for one in text.split(",")]
+    return sum(int(one[-1]) - int(one[0]) + 1 for one in ends)

@@ -19,12 +19,12 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from relay2relax.backends.c.loading import MachineCode
-from relay2relax.backends.c.machine import LEVELS, Machine
+from relay2relax.backends.c.machine import LEVELS, Machine, own_caches
 from relay2relax.backends.c.unit import Unit
 from relay2relax.backends.cache import Store, open_store, remove_left_over, work_folder
 from relay2relax.backends.threads import processors
@@ -54,7 +54,7 @@ _HELP = (
 @dataclass(frozen=True, slots=True)
 class Compiler:
     """A C compiler: how it is started, and the macros it predefines for an instruction set
-    (``march``).
+    (``march``); whether what it makes runs ``here``, or on some machine.
     """
 
     command: tuple[str, ...]
@@ -62,6 +62,7 @@ class Compiler:
     macros: frozenset[str]
     identity: str
     march: str = "native"
+    here: bool = True
 
     def __str__(self) -> str:
         return f"{self.version} ({shlex.join(self.command)})"
@@ -71,7 +72,10 @@ class Compiler:
         """What the schedules need to know of the processor."""
         wide = "__AVX512F__" in self.macros
         size = 64 if wide else 32 if "__AVX2__" in self.macros else 16
-        return Machine(size, 32 if wide or "__aarch64__" in self.macros else 16)
+        # On AArch64 compilers load early, and need registers for that.
+        registers = 32 if wide else 24 if "__aarch64__" in self.macros else 16
+        first, second = own_caches() if self.here else (Machine().first_cache_bytes, Machine().cache_bytes)
+        return Machine(size, registers, first_cache_bytes=first, cache_bytes=second, broadcasts=wide)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -88,10 +92,14 @@ class Compiler:
 def find_compiler(march: str = "native") -> Compiler:
     """Return the C compiler: ``CC``, else cc, gcc or clang, else the one in the ziglang wheel.
 
-    ``march`` is the instruction set to compile for, this machine's by default. Raises CompilerError
-    where there is no compiler, where it does not run, or does not know ``march``.
+    ``march`` is the instruction set to compile for: by default the one that ``CC`` names with an
+    option ``-march=``, else this machine's. Raises CompilerError where there is no compiler, where
+    it does not run, or does not know ``march``.
     """
-    return _examine(_command(os.environ.get("CC", ""), os.environ.get("PATH", "")), march)
+    command = _command(os.environ.get("CC", ""), os.environ.get("PATH", ""))
+    if march != "native":
+        return replace(_examine(command, march), here=False)
+    return _examine(command, next((one.removeprefix("-march=") for one in command if one.startswith("-march=")), march))
 
 
 @lru_cache(maxsize=None)

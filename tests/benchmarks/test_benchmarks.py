@@ -141,8 +141,8 @@ def test_a_mean_over_some_of_the_models_does_not_hold_yet(parts: SimpleNamespace
 
 
 def test_who_is_not_installed_is_named(parts: SimpleNamespace, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(parts.importing.importlib.util, "find_spec", lambda name: None)
-    assert parts.importing.run(parts.common.Options()) == {}
+    monkeypatch.setattr(parts.translate.importlib.util, "find_spec", lambda name: None)
+    assert parts.translate.run_importing(parts.common.Options()) == {}
     assert "tvm and onnx not installed: section skipped" in capsys.readouterr().out
 
 

@@ -22,6 +22,7 @@ from relay2relax.backends.c.schedule.half import widened
 from relay2relax.backends.c.schedule.in_place import write_over
 from relay2relax.backends.c.schedule.loops import FlatViews, parallel
 from relay2relax.backends.c.schedule.reduction import schedule_reduction
+from relay2relax.backends.c.schedule.vectors import fit_registers
 from relay2relax.backends.c.schedule.winograd import with_winograd
 from relay2relax.backends.c.stage_printer import StagePrinter
 from relay2relax.backends.c.stages import (
@@ -153,6 +154,7 @@ def scheduled(program: Program, machine: Machine) -> Schedule:
     flat = FlatViews(program.memory)
     known = {program.memory(buffer) for buffer in program.known}
     stages = [one for stage in program.stages for one in _scheduled(stage, flat, machine, known)]
+    stages = [replace(one, stmt=fit_registers(one.stmt, machine)) for one in stages]
     return Schedule(tuple(stages), {**program.views, **flat.views}, flat.begin)
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from relay2relax.backends.c.access import clamp_start, coefficient
 from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.schedule.blocking import parts_around_panels, tile_shape
 from relay2relax.backends.c.schedule.loops import block, local, parallel, put, serial, unrolled, vectorized
 from relay2relax.backends.c.schedule.product import FASTER, Product, stride, vector_width
 from relay2relax.backends.c.stages import Axis, Stage, points
@@ -19,33 +20,12 @@ from relay2relax.tir.arith.simplify import ceiling, simplify
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, Call, IntImm, PrimExpr, Var, binary, const
 from relay2relax.tir.ir.stmt import BufferStore, For, If, Stmt
+from relay2relax.tir.ir.visit import substitute_stmt
 
 _Row: TypeAlias = Callable[[PrimExpr], Mapping[Var, PrimExpr]]
 _Each: TypeAlias = Callable[[Callable[[PrimExpr, PrimExpr, PrimExpr], Stmt]], Stmt]
-# Additions that are begun before the first is done.
-_LATENCY = 8
-
-
-def _tile_shape(columns: int, rows: int | None, width: int, registers: int) -> tuple[int, int]:
-    """Return how many vectors wide and how many rows high a tile of registers is.
-
-    What counts: how much of the tiles lies beyond the result, how much is loaded for each
-    multiplication, and whether there are enough independent sums. ``rows`` is None where there may
-    be any number.
-    """
-    best, shape = 0.0, (1, 1)
-    panels = -(-columns // width)
-    for vectors in range(1, min(4 if (rows or 8) > 1 else 8, panels) + 1):
-        for height in range(1, min(rows or 8, (registers - 2 - vectors) // vectors) + 1):
-            products = vectors * height
-            used = panels / (-(-panels // vectors) * vectors)
-            if rows is not None:
-                used *= rows / (-(-rows // height) * height)
-            loaded = products / max(products, (vectors + height) * 1.1)
-            score = used * loaded * min(1.0, products / _LATENCY) * (1 - 0.5 / products)
-            if score > best:
-                best, shape = score, (vectors, height)
-    return shape
+# What a reduction of symbolic length is taken for.
+_SOME_DEPTH = 256
 
 
 def tiled(stage: Stage, product: Product, machine: Machine, around: frozenset[Var]) -> list[Stmt]:
@@ -59,7 +39,9 @@ def tiled(stage: Stage, product: Product, machine: Machine, around: frozenset[Va
     rows_axis = _rows_axis(stage, product, around)
     extent = 1 if rows_axis is None else static(rows_axis.extent)
     symbolic = extent is None
-    vectors, rows = _tile_shape(columns, extent, width, machine.registers)
+    depth = static(points(reduction.axes)) or _SOME_DEPTH
+    apart = product.paired or (rows_axis is not None and stride(product.vector, rows_axis) != 0)
+    vectors, rows = tile_shape(columns, extent, width, depth, dtype, machine, apart)
     if rows == 1 and not symbolic:
         rows_axis = None
     size = width * vectors
@@ -80,11 +62,7 @@ def tiled(stage: Stage, product: Product, machine: Machine, around: frozenset[Va
     # Products of many matrices run one after the other, so that what the panels of one share stays
     # near.
     shared = _shared(stage, product)
-    axes = [
-        *(axis for axis in others if axis in shared),
-        Axis(panel, panels),
-        *(axis for axis in others if axis not in shared),
-    ]
+    outer, inner = ([axis for axis in others if (axis in shared) is wanted] for wanted in (True, False))
     work = simplify(binary("//", points([*stage.axes, *reduction.axes]), IntImm(FASTER)))
     if rows_axis is None:
         body = tile.body(None, IntImm(0), 1)
@@ -92,8 +70,12 @@ def tiled(stage: Stage, product: Product, machine: Machine, around: frozenset[Va
         body = _any_rows(tile, rows_axis, rows)
     else:
         step = Var("tile")
-        axes.append(Axis(step, ceiling(rows_axis.extent, rows)))
+        inner.append(Axis(step, ceiling(rows_axis.extent, rows)))
         body = tile.body(rows_axis, clamp_start(step, rows, rows_axis.extent), rows)
+    around_panels, inner, known = parts_around_panels(product, outer, inner, panels, machine)
+    axes = [*outer, *around_panels, Axis(panel, panels), *inner]
+    if known:
+        body = substitute_stmt(body, known)
     return [*before, parallel(axes, body, work, None if around else machine.parallel_work)]
 
 

@@ -23,7 +23,8 @@ from relay2relax.tir.ir.stmt import PrimFunc
 
 pytestmark = pytest.mark.compiler
 RANDOM = np.random.default_rng(3)
-MACHINES = [Machine(16, 16, 1), Machine(32, 16, 1), Machine(64, 32, 1 << 40)]
+# The first has caches in which nothing stays, so that rows meet panels part by part.
+MACHINES = [Machine(16, 16, 1, 256, 1 << 10), Machine(32, 16, 1), Machine(64, 32, 1 << 40, broadcasts=True)]
 
 
 def normal(*shape: int) -> np.ndarray:

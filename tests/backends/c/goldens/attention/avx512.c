@@ -80,48 +80,46 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, const float
                 }
                 t10[0] = t17[0];
               }
-              R2R_INDEPENDENT
-              for (int64_t i20 = 0; i20 < 32; ++i20) {
-                t2[i9 * 32 + i20] = t11[i20] / t10[0];
-              }
+              *(floatx16*)&t2[i9 * 32] = *(floatx16*)&t11[0] / t10[0];
+              *(floatx16*)&t2[i9 * 32 + 16] = *(floatx16*)&t11[16] / t10[0];
             }
           }
         }
       }
-      for (int64_t i21 = 0; i21 < 16; ++i21) {
+      for (int64_t i20 = 0; i20 < 16; ++i20) {
         {
-          float t22[8] __attribute__((aligned(64), unused));
+          float t21[8] __attribute__((aligned(64), unused));
           {
-            __attribute__((unused)) floatx16 r23_0, r23_1, r23_2, r23_3, r23_4, r23_5, r23_6, r23_7;
-            r23_0 = 0.0f - (floatx16){0};
-            r23_1 = 0.0f - (floatx16){0};
-            r23_2 = 0.0f - (floatx16){0};
-            r23_3 = 0.0f - (floatx16){0};
-            r23_4 = 0.0f - (floatx16){0};
-            r23_5 = 0.0f - (floatx16){0};
-            r23_6 = 0.0f - (floatx16){0};
-            r23_7 = 0.0f - (floatx16){0};
-            for (int64_t i24 = 0; i24 < 2; ++i24) {
-              r23_0 = r23_0 + *(floatx16*)&t2[i24 * 16 + i21 * 32] * *(const floatx16*)&b2[i24 * 16 + i1 * 256];
-              r23_1 = r23_1 + *(floatx16*)&t2[i24 * 16 + i21 * 32] * *(const floatx16*)&b2[i24 * 16 + i1 * 256 + 32];
-              r23_2 = r23_2 + *(floatx16*)&t2[i24 * 16 + i21 * 32] * *(const floatx16*)&b2[i24 * 16 + i1 * 256 + 64];
-              r23_3 = r23_3 + *(floatx16*)&t2[i24 * 16 + i21 * 32] * *(const floatx16*)&b2[i24 * 16 + i1 * 256 + 96];
-              r23_4 = r23_4 + *(floatx16*)&t2[i24 * 16 + i21 * 32] * *(const floatx16*)&b2[i24 * 16 + i1 * 256 + 128];
-              r23_5 = r23_5 + *(floatx16*)&t2[i24 * 16 + i21 * 32] * *(const floatx16*)&b2[i24 * 16 + i1 * 256 + 160];
-              r23_6 = r23_6 + *(floatx16*)&t2[i24 * 16 + i21 * 32] * *(const floatx16*)&b2[i24 * 16 + i1 * 256 + 192];
-              r23_7 = r23_7 + *(floatx16*)&t2[i24 * 16 + i21 * 32] * *(const floatx16*)&b2[i24 * 16 + i1 * 256 + 224];
+            __attribute__((unused)) floatx16 r22_0, r22_1, r22_2, r22_3, r22_4, r22_5, r22_6, r22_7;
+            r22_0 = 0.0f - (floatx16){0};
+            r22_1 = 0.0f - (floatx16){0};
+            r22_2 = 0.0f - (floatx16){0};
+            r22_3 = 0.0f - (floatx16){0};
+            r22_4 = 0.0f - (floatx16){0};
+            r22_5 = 0.0f - (floatx16){0};
+            r22_6 = 0.0f - (floatx16){0};
+            r22_7 = 0.0f - (floatx16){0};
+            for (int64_t i23 = 0; i23 < 2; ++i23) {
+              r22_0 = r22_0 + *(floatx16*)&t2[i23 * 16 + i20 * 32] * *(const floatx16*)&b2[i23 * 16 + i1 * 256];
+              r22_1 = r22_1 + *(floatx16*)&t2[i23 * 16 + i20 * 32] * *(const floatx16*)&b2[i23 * 16 + i1 * 256 + 32];
+              r22_2 = r22_2 + *(floatx16*)&t2[i23 * 16 + i20 * 32] * *(const floatx16*)&b2[i23 * 16 + i1 * 256 + 64];
+              r22_3 = r22_3 + *(floatx16*)&t2[i23 * 16 + i20 * 32] * *(const floatx16*)&b2[i23 * 16 + i1 * 256 + 96];
+              r22_4 = r22_4 + *(floatx16*)&t2[i23 * 16 + i20 * 32] * *(const floatx16*)&b2[i23 * 16 + i1 * 256 + 128];
+              r22_5 = r22_5 + *(floatx16*)&t2[i23 * 16 + i20 * 32] * *(const floatx16*)&b2[i23 * 16 + i1 * 256 + 160];
+              r22_6 = r22_6 + *(floatx16*)&t2[i23 * 16 + i20 * 32] * *(const floatx16*)&b2[i23 * 16 + i1 * 256 + 192];
+              r22_7 = r22_7 + *(floatx16*)&t2[i23 * 16 + i20 * 32] * *(const floatx16*)&b2[i23 * 16 + i1 * 256 + 224];
             }
-            t22[0] = r2r_across_sum_floatx16(r23_0);
-            t22[1] = r2r_across_sum_floatx16(r23_1);
-            t22[2] = r2r_across_sum_floatx16(r23_2);
-            t22[3] = r2r_across_sum_floatx16(r23_3);
-            t22[4] = r2r_across_sum_floatx16(r23_4);
-            t22[5] = r2r_across_sum_floatx16(r23_5);
-            t22[6] = r2r_across_sum_floatx16(r23_6);
-            t22[7] = r2r_across_sum_floatx16(r23_7);
+            t21[0] = r2r_across_sum_floatx16(r22_0);
+            t21[1] = r2r_across_sum_floatx16(r22_1);
+            t21[2] = r2r_across_sum_floatx16(r22_2);
+            t21[3] = r2r_across_sum_floatx16(r22_3);
+            t21[4] = r2r_across_sum_floatx16(r22_4);
+            t21[5] = r2r_across_sum_floatx16(r22_5);
+            t21[6] = r2r_across_sum_floatx16(r22_6);
+            t21[7] = r2r_across_sum_floatx16(r22_7);
           }
-          for (int64_t i25 = 0; i25 < 8; ++i25) {
-            b3[i25 + i21 * 8 + i1 * 128] = t22[i25];
+          for (int64_t i24 = 0; i24 < 8; ++i24) {
+            b3[i24 + i20 * 8 + i1 * 128] = t21[i24];
           }
         }
       }

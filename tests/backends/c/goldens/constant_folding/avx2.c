@@ -40,7 +40,8 @@ void r2r_stage_1(float* restrict b0, const float* restrict b1) {
 
 void r2r_stage_2(float* restrict b0, const float* restrict b1, const float* restrict b2) {
   for (int64_t i1 = 0; i1 < 8; ++i1) {
-    *(floatx16*)&b0[i1 * 16] = *(const floatx16*)&b1[i1 * 16] * b2[i1];
+    *(floatx8*)&b0[i1 * 16] = *(const floatx8*)&b1[i1 * 16] * b2[i1];
+    *(floatx8*)&b0[i1 * 16 + 8] = *(const floatx8*)&b1[i1 * 16 + 8] * b2[i1];
   }
 }
 

@@ -1,4 +1,4 @@
-void r2r_stage_0(const float* restrict b0, const float* restrict b1, const float* restrict b2, float* restrict b3) {
+void r2r_stage_0(const float* restrict b0, float* restrict b1, const float* restrict b2, const float* restrict b3) {
   for (int64_t i1 = 0; i1 < 16; ++i1) {
     {
       float t2[1] __attribute__((aligned(64), unused));
@@ -42,22 +42,23 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, const float
           }
           t2[0] = t8[0];
         }
-        R2R_INDEPENDENT
-        for (int64_t i12 = 0; i12 < 40; ++i12) {
-          b3[i1 * 40 + i12] = (b0[i1 * 40 + i12] - t3[0]) / sqrtf(t2[0] / 40.0f + 0x1.4f8b588e368f1p-17f) * b1[i12] + b2[i12];
-        }
+        *(floatx8*)&b1[i1 * 40] = (*(const floatx8*)&b0[i1 * 40] - t3[0]) / sqrtf(t2[0] / 40.0f + 0x1.4f8b588e368f1p-17f) * *(const floatx8*)&b2[0] + *(const floatx8*)&b3[0];
+        *(floatx8*)&b1[i1 * 40 + 8] = (*(const floatx8*)&b0[i1 * 40 + 8] - t3[0]) / sqrtf(t2[0] / 40.0f + 0x1.4f8b588e368f1p-17f) * *(const floatx8*)&b2[8] + *(const floatx8*)&b3[8];
+        *(floatx8*)&b1[i1 * 40 + 16] = (*(const floatx8*)&b0[i1 * 40 + 16] - t3[0]) / sqrtf(t2[0] / 40.0f + 0x1.4f8b588e368f1p-17f) * *(const floatx8*)&b2[16] + *(const floatx8*)&b3[16];
+        *(floatx8*)&b1[i1 * 40 + 24] = (*(const floatx8*)&b0[i1 * 40 + 24] - t3[0]) / sqrtf(t2[0] / 40.0f + 0x1.4f8b588e368f1p-17f) * *(const floatx8*)&b2[24] + *(const floatx8*)&b3[24];
+        *(floatx8*)&b1[i1 * 40 + 32] = (*(const floatx8*)&b0[i1 * 40 + 32] - t3[0]) / sqrtf(t2[0] / 40.0f + 0x1.4f8b588e368f1p-17f) * *(const floatx8*)&b2[32] + *(const floatx8*)&b3[32];
       }
     }
   }
 }
 
 // The next file.
-void r2r_stage_0(const float* restrict b0, const float* restrict b1, const float* restrict b2, float* restrict b3);
+void r2r_stage_0(const float* restrict b0, float* restrict b1, const float* restrict b2, const float* restrict b3);
 
 R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
-  r2r_stage_0(a[0], k[0], k[1], a[1]);
+  r2r_stage_0(a[0], a[1], k[0], k[1]);
   if (t) r2r_lap(t, t + 1);
   return 0;
 }

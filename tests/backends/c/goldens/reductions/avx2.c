@@ -23,20 +23,18 @@ void r2r_stage_0(const float* restrict b0, float* restrict b1) {
 void r2r_stage_1(const float* restrict b0, float* restrict b1) {
   {
     float t1[24] __attribute__((aligned(64), unused));
-    R2R_INDEPENDENT
-    for (int64_t i2 = 0; i2 < 24; ++i2) {
-      t1[i2] = -0x1.fffffe0000000p+127f;
-    }
-    for (int64_t i3 = 0; i3 < 5; ++i3) {
+    *(floatx8*)&t1[0] = -0x1.fffffe0000000p+127f - (floatx8){0};
+    *(floatx8*)&t1[8] = -0x1.fffffe0000000p+127f - (floatx8){0};
+    *(floatx8*)&t1[16] = -0x1.fffffe0000000p+127f - (floatx8){0};
+    for (int64_t i2 = 0; i2 < 5; ++i2) {
       R2R_INDEPENDENT
-      for (int64_t i4 = 0; i4 < 24; ++i4) {
-        t1[i4] = r2r_max_float(t1[i4], b0[i4 * 5 + i3]);
+      for (int64_t i3 = 0; i3 < 24; ++i3) {
+        t1[i3] = r2r_max_float(t1[i3], b0[i3 * 5 + i2]);
       }
     }
-    R2R_INDEPENDENT
-    for (int64_t i5 = 0; i5 < 24; ++i5) {
-      b1[i5] = t1[i5];
-    }
+    *(floatx8*)&b1[0] = *(floatx8*)&t1[0];
+    *(floatx8*)&b1[8] = *(floatx8*)&t1[8];
+    *(floatx8*)&b1[16] = *(floatx8*)&t1[16];
   }
 }
 

@@ -49,10 +49,11 @@ void r2r_stage_0(const float* restrict b0, float* restrict b1) {
             }
             t2[0] = t10[0];
           }
-          R2R_INDEPENDENT
-          for (int64_t i14 = 0; i14 < 40; ++i14) {
-            b1[i1 * 40 + i14] = t3[i14] / t2[0];
-          }
+          *(floatx8*)&b1[i1 * 40] = *(floatx8*)&t3[0] / t2[0];
+          *(floatx8*)&b1[i1 * 40 + 8] = *(floatx8*)&t3[8] / t2[0];
+          *(floatx8*)&b1[i1 * 40 + 16] = *(floatx8*)&t3[16] / t2[0];
+          *(floatx8*)&b1[i1 * 40 + 24] = *(floatx8*)&t3[24] / t2[0];
+          *(floatx8*)&b1[i1 * 40 + 32] = *(floatx8*)&t3[32] / t2[0];
         }
       }
     }

@@ -12,24 +12,24 @@ void r2r_stage_0(const float* restrict b0, float* restrict b1) {
             }
           }
           else {
-            R2R_INDEPENDENT
-            for (int64_t i4 = 0; i4 < 32; ++i4) {
-              b1[i1 * 448 + i2 * 32 + i4] = 0.0f;
-            }
+            *(floatx8*)&b1[i1 * 448 + i2 * 32] = 0.0f - (floatx8){0};
+            *(floatx8*)&b1[i1 * 448 + i2 * 32 + 8] = 0.0f - (floatx8){0};
+            *(floatx8*)&b1[i1 * 448 + i2 * 32 + 16] = 0.0f - (floatx8){0};
+            *(floatx8*)&b1[i1 * 448 + i2 * 32 + 24] = 0.0f - (floatx8){0};
           }
         }
         else {
-          R2R_INDEPENDENT
-          for (int64_t i5 = 0; i5 < 32; ++i5) {
-            b1[i1 * 448 + i2 * 32 + i5] = 0.0f;
-          }
+          *(floatx8*)&b1[i1 * 448 + i2 * 32] = 0.0f - (floatx8){0};
+          *(floatx8*)&b1[i1 * 448 + i2 * 32 + 8] = 0.0f - (floatx8){0};
+          *(floatx8*)&b1[i1 * 448 + i2 * 32 + 16] = 0.0f - (floatx8){0};
+          *(floatx8*)&b1[i1 * 448 + i2 * 32 + 24] = 0.0f - (floatx8){0};
         }
       }
       else {
-        R2R_INDEPENDENT
-        for (int64_t i6 = 0; i6 < 32; ++i6) {
-          b1[i1 * 448 + i2 * 32 + i6] = 0.0f;
-        }
+        *(floatx8*)&b1[i1 * 448 + i2 * 32] = 0.0f - (floatx8){0};
+        *(floatx8*)&b1[i1 * 448 + i2 * 32 + 8] = 0.0f - (floatx8){0};
+        *(floatx8*)&b1[i1 * 448 + i2 * 32 + 16] = 0.0f - (floatx8){0};
+        *(floatx8*)&b1[i1 * 448 + i2 * 32 + 24] = 0.0f - (floatx8){0};
       }
     }
   }
@@ -315,53 +315,47 @@ void r2r_stage_2(const float* restrict b0, float* restrict b1) {
 // The next file.
 void r2r_stage_3(const float* restrict b0, const float* restrict b1, float* restrict b2) {
   for (int64_t i1 = 0; i1 < 36; ++i1) {
-    for (int64_t i2 = 0; i2 < 2; ++i2) {
-      for (int64_t i3 = 0; i3 < 2; ++i3) {
+    for (int64_t i2 = 0; i2 < 4; ++i2) {
+      {
+        float t3[72] __attribute__((aligned(64), unused));
         {
-          float t4[80] __attribute__((aligned(64), unused));
+          __attribute__((unused)) floatx8 r4_0, r4_1, r4_2, r4_3, r4_4, r4_5, r4_6, r4_7, r4_8;
+          r4_0 = 0.0f - (floatx8){0};
+          r4_1 = 0.0f - (floatx8){0};
+          r4_2 = 0.0f - (floatx8){0};
+          r4_3 = 0.0f - (floatx8){0};
+          r4_4 = 0.0f - (floatx8){0};
+          r4_5 = 0.0f - (floatx8){0};
+          r4_6 = 0.0f - (floatx8){0};
+          r4_7 = 0.0f - (floatx8){0};
+          r4_8 = 0.0f - (floatx8){0};
           {
-            __attribute__((unused)) floatx8 r5_0, r5_1, r5_2, r5_3, r5_4, r5_5, r5_6, r5_7, r5_8, r5_9;
-            r5_0 = 0.0f - (floatx8){0};
-            r5_1 = 0.0f - (floatx8){0};
-            r5_2 = 0.0f - (floatx8){0};
-            r5_3 = 0.0f - (floatx8){0};
-            r5_4 = 0.0f - (floatx8){0};
-            r5_5 = 0.0f - (floatx8){0};
-            r5_6 = 0.0f - (floatx8){0};
-            r5_7 = 0.0f - (floatx8){0};
-            r5_8 = 0.0f - (floatx8){0};
-            r5_9 = 0.0f - (floatx8){0};
-            {
-              __attribute__((unused)) floatx8 r6_0, r6_1;
-              for (int64_t i7 = 0; i7 < 32; ++i7) {
-                r6_0 = *(const floatx8*)&b0[i7 * 32 + i2 * 16 + i1 * 1056];
-                r6_1 = *(const floatx8*)&b0[i7 * 32 + i2 * 16 + i1 * 1056 + 8];
-                r5_0 = r5_0 + b1[i7 + i1 * 288 + r2r_min_int64_t(4, i3 * 5) * 32] * r6_0;
-                r5_1 = r5_1 + b1[i7 + i1 * 288 + r2r_min_int64_t(4, i3 * 5) * 32] * r6_1;
-                r5_2 = r5_2 + b1[i7 + i1 * 288 + r2r_min_int64_t(4, i3 * 5) * 32 + 32] * r6_0;
-                r5_3 = r5_3 + b1[i7 + i1 * 288 + r2r_min_int64_t(4, i3 * 5) * 32 + 32] * r6_1;
-                r5_4 = r5_4 + b1[i7 + i1 * 288 + r2r_min_int64_t(4, i3 * 5) * 32 + 64] * r6_0;
-                r5_5 = r5_5 + b1[i7 + i1 * 288 + r2r_min_int64_t(4, i3 * 5) * 32 + 64] * r6_1;
-                r5_6 = r5_6 + b1[i7 + i1 * 288 + r2r_min_int64_t(4, i3 * 5) * 32 + 96] * r6_0;
-                r5_7 = r5_7 + b1[i7 + i1 * 288 + r2r_min_int64_t(4, i3 * 5) * 32 + 96] * r6_1;
-                r5_8 = r5_8 + b1[i7 + i1 * 288 + r2r_min_int64_t(4, i3 * 5) * 32 + 128] * r6_0;
-                r5_9 = r5_9 + b1[i7 + i1 * 288 + r2r_min_int64_t(4, i3 * 5) * 32 + 128] * r6_1;
-              }
+            __attribute__((unused)) floatx8 r5_0;
+            for (int64_t i6 = 0; i6 < 32; ++i6) {
+              r5_0 = *(const floatx8*)&b0[i6 * 32 + i2 * 8 + i1 * 1056];
+              r4_0 = r4_0 + b1[i6 + i1 * 288] * r5_0;
+              r4_1 = r4_1 + b1[i6 + i1 * 288 + 32] * r5_0;
+              r4_2 = r4_2 + b1[i6 + i1 * 288 + 64] * r5_0;
+              r4_3 = r4_3 + b1[i6 + i1 * 288 + 96] * r5_0;
+              r4_4 = r4_4 + b1[i6 + i1 * 288 + 128] * r5_0;
+              r4_5 = r4_5 + b1[i6 + i1 * 288 + 160] * r5_0;
+              r4_6 = r4_6 + b1[i6 + i1 * 288 + 192] * r5_0;
+              r4_7 = r4_7 + b1[i6 + i1 * 288 + 224] * r5_0;
+              r4_8 = r4_8 + b1[i6 + i1 * 288 + 256] * r5_0;
             }
-            *(floatx8*)&t4[0] = r5_0;
-            *(floatx8*)&t4[8] = r5_1;
-            *(floatx8*)&t4[16] = r5_2;
-            *(floatx8*)&t4[24] = r5_3;
-            *(floatx8*)&t4[32] = r5_4;
-            *(floatx8*)&t4[40] = r5_5;
-            *(floatx8*)&t4[48] = r5_6;
-            *(floatx8*)&t4[56] = r5_7;
-            *(floatx8*)&t4[64] = r5_8;
-            *(floatx8*)&t4[72] = r5_9;
           }
-          for (int64_t i8 = 0; i8 < 5; ++i8) {
-            *(floatx16*)&b2[i2 * 16 + i1 * 288 + i8 * 32 + r2r_min_int64_t(4, i3 * 5) * 32] = *(floatx16*)&t4[i8 * 16];
-          }
+          *(floatx8*)&t3[0] = r4_0;
+          *(floatx8*)&t3[8] = r4_1;
+          *(floatx8*)&t3[16] = r4_2;
+          *(floatx8*)&t3[24] = r4_3;
+          *(floatx8*)&t3[32] = r4_4;
+          *(floatx8*)&t3[40] = r4_5;
+          *(floatx8*)&t3[48] = r4_6;
+          *(floatx8*)&t3[56] = r4_7;
+          *(floatx8*)&t3[64] = r4_8;
+        }
+        for (int64_t i7 = 0; i7 < 9; ++i7) {
+          *(floatx8*)&b2[i2 * 8 + i1 * 288 + i7 * 32] = *(floatx8*)&t3[i7 * 8];
         }
       }
     }
@@ -497,13 +491,13 @@ void r2r_stage_3(const float* restrict b0, const float* restrict b1, float* rest
 
 void r2r_stage_4(const float* restrict b0, float* restrict b1);
 
-void r2r_stage_5(const float* restrict b0, float* restrict b1) {
+void r2r_stage_5(float* restrict b0, const float* restrict b1) {
   for (int64_t i1 = 0; i1 < 32; ++i1) {
     for (int64_t i2 = 0; i2 < 9; ++i2) {
-      R2R_INDEPENDENT
-      for (int64_t i3 = 0; i3 < 32; ++i3) {
-        b1[i3 + i1 * 288 + i2 * 32] = b0[i3 + i1 * 32 + i2 * 1024];
-      }
+      *(floatx8*)&b0[i1 * 288 + i2 * 32] = *(const floatx8*)&b1[i1 * 32 + i2 * 1024];
+      *(floatx8*)&b0[i1 * 288 + i2 * 32 + 8] = *(const floatx8*)&b1[i1 * 32 + i2 * 1024 + 8];
+      *(floatx8*)&b0[i1 * 288 + i2 * 32 + 16] = *(const floatx8*)&b1[i1 * 32 + i2 * 1024 + 16];
+      *(floatx8*)&b0[i1 * 288 + i2 * 32 + 24] = *(const floatx8*)&b1[i1 * 32 + i2 * 1024 + 24];
     }
   }
 }
@@ -526,7 +520,7 @@ R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k,
 R2R_EXPORT int64_t r2r_entry_0_ahead(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
-  r2r_stage_5(k[0], (void*)((char*)k[1] + 0));
+  r2r_stage_5((void*)((char*)k[1] + 0), k[0]);
   if (t) r2r_lap(t, t + 1);
   return 0;
 }

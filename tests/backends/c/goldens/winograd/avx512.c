@@ -12,24 +12,18 @@ void r2r_stage_0(const float* restrict b0, float* restrict b1) {
             }
           }
           else {
-            R2R_INDEPENDENT
-            for (int64_t i4 = 0; i4 < 32; ++i4) {
-              b1[i1 * 448 + i2 * 32 + i4] = 0.0f;
-            }
+            *(floatx16*)&b1[i1 * 448 + i2 * 32] = 0.0f - (floatx16){0};
+            *(floatx16*)&b1[i1 * 448 + i2 * 32 + 16] = 0.0f - (floatx16){0};
           }
         }
         else {
-          R2R_INDEPENDENT
-          for (int64_t i5 = 0; i5 < 32; ++i5) {
-            b1[i1 * 448 + i2 * 32 + i5] = 0.0f;
-          }
+          *(floatx16*)&b1[i1 * 448 + i2 * 32] = 0.0f - (floatx16){0};
+          *(floatx16*)&b1[i1 * 448 + i2 * 32 + 16] = 0.0f - (floatx16){0};
         }
       }
       else {
-        R2R_INDEPENDENT
-        for (int64_t i6 = 0; i6 < 32; ++i6) {
-          b1[i1 * 448 + i2 * 32 + i6] = 0.0f;
-        }
+        *(floatx16*)&b1[i1 * 448 + i2 * 32] = 0.0f - (floatx16){0};
+        *(floatx16*)&b1[i1 * 448 + i2 * 32 + 16] = 0.0f - (floatx16){0};
       }
     }
   }
@@ -382,10 +376,8 @@ void r2r_stage_3(const float* restrict b0, const float* restrict b1, float* rest
         *(floatx16*)&t2[272] = r3_17;
       }
       for (int64_t i6 = 0; i6 < 9; ++i6) {
-        R2R_INDEPENDENT
-        for (int64_t i7 = 0; i7 < 32; ++i7) {
-          b2[i7 + i1 * 288 + i6 * 32] = t2[i7 + i6 * 32];
-        }
+        *(floatx16*)&b2[i1 * 288 + i6 * 32] = *(floatx16*)&t2[i6 * 32];
+        *(floatx16*)&b2[i1 * 288 + i6 * 32 + 16] = *(floatx16*)&t2[i6 * 32 + 16];
       }
     }
   }
@@ -520,13 +512,11 @@ void r2r_stage_3(const float* restrict b0, const float* restrict b1, float* rest
 
 void r2r_stage_4(const float* restrict b0, float* restrict b1);
 
-void r2r_stage_5(const float* restrict b0, float* restrict b1) {
+void r2r_stage_5(float* restrict b0, const float* restrict b1) {
   for (int64_t i1 = 0; i1 < 32; ++i1) {
     for (int64_t i2 = 0; i2 < 9; ++i2) {
-      R2R_INDEPENDENT
-      for (int64_t i3 = 0; i3 < 32; ++i3) {
-        b1[i3 + i1 * 288 + i2 * 32] = b0[i3 + i1 * 32 + i2 * 1024];
-      }
+      *(floatx16*)&b0[i1 * 288 + i2 * 32] = *(const floatx16*)&b1[i1 * 32 + i2 * 1024];
+      *(floatx16*)&b0[i1 * 288 + i2 * 32 + 16] = *(const floatx16*)&b1[i1 * 32 + i2 * 1024 + 16];
     }
   }
 }
@@ -549,7 +539,7 @@ R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k,
 R2R_EXPORT int64_t r2r_entry_0_ahead(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
-  r2r_stage_5(k[0], (void*)((char*)k[1] + 0));
+  r2r_stage_5((void*)((char*)k[1] + 0), k[0]);
   if (t) r2r_lap(t, t + 1);
   return 0;
 }

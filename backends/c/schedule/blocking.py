@@ -1,0 +1,107 @@
+"""How a product is cut into tiles of registers and into parts that stay in a cache.
+
+docs/reference/blocking.md derives the formulas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.schedule.product import Product, stride
+from relay2relax.backends.c.stages import Axis
+from relay2relax.core.dtype import bits
+from relay2relax.tir.analysis.reshape import size as size_of
+from relay2relax.tir.extent import static
+from relay2relax.tir.ir.expr import BufferLoad, IntImm, PrimExpr, Var, binary
+
+# Vectors of a tile, and rows where there may be any number: each rest gets code of its own.
+_MOST = 8
+# Cycles of a step besides those of its arithmetic.
+_AROUND = 0.5
+
+
+def tile_shape(
+    columns: int, rows: int | None, width: int, depth: int, dtype: str, machine: Machine, apart: bool
+) -> tuple[int, int]:
+    """Return how many vectors wide and how many rows high a tile of registers is.
+
+    What counts: how many multiplications a processor can begin in the cycles that one step of the
+    reduced axes takes, and how much of the tiles lies beyond the result. A step takes as long as
+    its multiplications, as its loads, as one addition (which the next one waits for), or as it
+    takes to fetch a panel of ``depth`` steps that does not fit into the first cache. ``rows`` is
+    None where there may be any number. Where sums lie ``apart``, each has a vector of its own.
+    """
+    best, shape = 0.0, (1, 1)
+    panels = -(-columns // width)
+    size = width * bits(dtype) // 8
+    for vectors in range(1, min(_MOST, panels) + 1):
+        for height in range(1, (rows or _MOST) + 1):
+            products = vectors * height
+            # Vectors are held for more than one row, or gcc carries those that windows share from
+            # step to step; single numbers come one by one; without a spare register gcc spills.
+            held = products if apart else vectors if height > 1 else 1
+            if products + held + 2 > machine.registers:
+                break
+            far = depth * vectors * size > machine.first_cache_bytes // 2
+            # Two multiplications by one number read it twice, where they can.
+            each = apart or (machine.broadcasts and vectors <= 2)
+            cycles = max(
+                products / machine.multiply_adds,
+                (vectors + (products if each else height)) / machine.loads,
+                machine.latency,
+                vectors * size / machine.cache_bytes_per_cycle if far else 0.0,
+            )
+            used = panels / (-(-panels // vectors) * vectors)
+            if rows is not None:
+                used *= rows / (-(-rows // height) * height)
+            # Each step also counts and branches; tiles that are larger begin and end less often.
+            score = used * products / (cycles + _AROUND)
+            if score > best:
+                best, shape = score, (vectors, height)
+    return shape
+
+
+def parts_around_panels(
+    product: Product, outer: Sequence[Axis], inner: list[Axis], panels: PrimExpr, machine: Machine
+) -> tuple[list[Axis], list[Axis], dict[Var, PrimExpr]]:
+    """Return the axes around the panels, those within, and what steps that were cut are.
+
+    Every panel meets all points of the axes within, and reads their single numbers once more. Where
+    these do not stay in a core's own cache, panels meet one part of them after the other: all
+    panels are read for each part, but the single numbers once.
+    """
+    count, single, vector = static(panels), _bytes(product.single, outer), _bytes(product.vector, outer)
+    extents = [static(axis.extent) for axis in inner]
+    most = machine.cache_bytes // 2
+    if count is None or single is None or vector is None or None in extents or not inner or single <= most:
+        return [], inner, {}
+    number, held = 0, -(-single // (extents[0] or 1))
+    while number + 1 < len(inner) and 2 * held > most:
+        number += 1
+        held = -(-held // (extents[number] or 1))
+    axis, extent = inner[number], extents[number] or 1
+    least = -(-extent // max(1, most // held))
+    # The last part may begin earlier, and repeats what is done: the fewer steps, the better.
+    parts = min(range(least, min(2 * least, extent) + 1), key=lambda parts: (-(-extent // parts) * parts, parts))
+    rounds = parts * math.prod(one or 1 for one in extents[:number])
+    if rounds * vector + single >= count * single:
+        return [], inner, {}
+    near = -(-extent // parts)
+    part, step = Var("part"), Var(axis.var.name)
+    place: PrimExpr = binary("+", binary("*", part, IntImm(near)), step)
+    if parts * near != extent:
+        place = binary("min", place, IntImm(extent - 1))
+    around = [*inner[:number], Axis(part, IntImm(parts))]
+    return around, [Axis(step, IntImm(near)), *inner[number + 1 :]], {axis.var: place}
+
+
+def _bytes(load: BufferLoad, outer: Sequence[Axis]) -> int | None:
+    """Return the bytes of a factor at one point of the axes ``outer``, where they are known."""
+    stored = static(size_of(load.buffer))
+    if stored is None:
+        return None
+    for axis in outer:
+        stored //= static(axis.extent) or 1 if stride(load, axis) else 1
+    return stored * bits(load.buffer.dtype) // 8

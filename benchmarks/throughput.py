@@ -1,0 +1,158 @@
+"""Inner loops as the compiler made them, judged without the hardware: the share of the
+multiply-adds that a processor can begin, and vectors that are moved to and from the stack.
+
+    python benchmarks/throughput.py                                 all programs, all processors
+    python benchmarks/throughput.py --models "matmul 512³"          some programs of micro.py
+    python benchmarks/throughput.py --processors znver3,skylake     some processors
+
+``llvm-mca`` knows how long instructions take and which ports they wait for. Nothing is timed: a
+busy machine says the same as a quiet one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from unittest.mock import patch
+
+from common import table
+from micro import CASES, case
+from peers import Model
+
+from relay2relax.backends.c.export.export import library_files
+from relay2relax.backends.c.toolchain import Compiler, find_compiler
+
+# The versions that know the newer processors, first.
+_ANALYSERS = ("llvm-mca-19", "llvm-mca-16", "llvm-mca")
+_TURNS = 100
+# A loop with fewer is not one of sums of products.
+_LEAST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """A processor by ``llvm-mca``'s name, the compiler and instruction set that code for it is made
+    with, and how many multiply-adds on whole vectors it begins in a cycle.
+    """
+
+    name: str
+    march: str
+    begins: float
+    compiler: str = "cc"
+    triple: str = "x86_64"
+
+
+PROCESSORS = (
+    Processor("skylake", "x86-64-v3", 2),
+    Processor("znver3", "x86-64-v3", 2),
+    # Half of a vector at a time.
+    Processor("znver4", "x86-64-v4", 1),
+    Processor("skylake-avx512", "x86-64-v4", 2),
+    Processor("neoverse-n1", "armv8.2-a", 2, "aarch64-linux-gnu-gcc", "aarch64"),
+    Processor("neoverse-v1", "armv8.2-a", 4, "aarch64-linux-gnu-gcc", "aarch64"),
+)
+_FUSED = re.compile(r"\s(?:vfn?m(?:add|sub)\d+[ps][sd]|fml[as])\s")
+_BRANCH = re.compile(r"\s+(?:j[a-z]+|b\.?[a-z]*|t?cbn?z|tbn?z)\s+(?:.*,\s*)?(\.L\w+)")
+_LABEL = re.compile(r"(\.L\w+):")
+_STACK = re.compile(r"[xyz]mm\d+.*\(%rsp\)|\(%rsp\).*[xyz]mm\d+|\b[qv]\d+\b.*\[sp")
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """An innermost loop: its instructions, how many of them multiply and add, and how many move
+    vectors from or to the stack.
+    """
+
+    lines: tuple[str, ...]
+    fused: int
+    spilled: int
+
+
+def inner_loops(assembly: str) -> Iterator[Loop]:
+    """Yield the innermost loops of sums of products in a compiled file, in order."""
+    lines = [line.split("#")[0].rstrip() for line in assembly.splitlines()]
+    labels = {found[1]: number for number, line in enumerate(lines) if (found := _LABEL.fullmatch(line))}
+    turns: list[tuple[int, int]] = []
+    for number, line in enumerate(lines):
+        branch = _BRANCH.fullmatch(line)
+        begin = labels.get(branch[1], number) if branch else number
+        if begin < number:
+            turns.append((begin, number))
+    for begin, end in turns:
+        if any((b, e) != (begin, end) and begin <= b and e <= end for b, e in turns):
+            continue
+        body = tuple(one for one in lines[begin + 1 : end + 1] if re.match(r"\s+[^.\s]", one))
+        fused = sum(bool(_FUSED.search(one)) for one in body)
+        if fused >= _LEAST:
+            yield Loop(body, fused, sum(bool(_STACK.search(one)) for one in body))
+
+
+def analyser() -> str | None:
+    """Return the newest ``llvm-mca`` there is."""
+    return next(filter(shutil.which, _ANALYSERS), None)
+
+
+def share(loop: Loop, processor: Processor) -> float | None:
+    """Return the multiply-adds that ``processor`` begins in the loop, as a share of those it could.
+
+    All data are at hand. None where there is no ``llvm-mca``, or it does not know the processor.
+    """
+    found = analyser()
+    if found is None:
+        return None
+    command = [found, f"-mtriple={processor.triple}", f"-mcpu={processor.name}", f"-iterations={_TURNS}"]
+    done = subprocess.run(command, input="\n".join(loop.lines), capture_output=True, text=True, check=False)
+    total = re.search(r"Total Cycles:\s+(\d+)", done.stdout)
+    known = total is not None and "not a recognized processor" not in done.stderr
+    return loop.fused / processor.begins / (int(total[1]) / _TURNS) if total and known else None
+
+
+@lru_cache(maxsize=None)
+def assembly(name: str, march: str, command: str) -> str:
+    """Return the kernels of a program of ``micro.py`` as a compiler made them."""
+    with patch.dict("os.environ", CC=command), tempfile.TemporaryDirectory() as folder:
+        texts = library_files(Model(case(name)).relax(), "m", march)
+        compiler = find_compiler(march)
+        made = []
+        for file, content in texts.items():
+            if file.startswith("m_kernels") and isinstance(content, bytes):
+                path = Path(folder, file)
+                path.write_bytes(content)
+                made.append(_compiled(compiler, path))
+    return "\n".join(made)
+
+
+def _compiled(compiler: Compiler, path: Path) -> str:
+    command = [*compiler.command, *compiler.flags, "-O3", "-S", "-o", "-", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def main() -> None:
+    """Print a row for every inner loop of every program on every processor."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    products = [name for name, one in CASES.items() if one.operations]
+    parser.add_argument("--models", type=lambda text: text.split(","), default=products)
+    parser.add_argument("--processors", type=lambda text: text.split(","), default=[one.name for one in PROCESSORS])
+    given = parser.parse_args()
+    rows = []
+    for processor in (one for one in PROCESSORS if one.name in given.processors):
+        if not shutil.which(processor.compiler):
+            print(f"{processor.name}: left out, there is no {processor.compiler}")
+            continue
+        for name in given.models:
+            for loop in inner_loops(assembly(name, processor.march, processor.compiler)):
+                found = share(loop, processor)
+                reached = "not known" if found is None else f"{found:.0%}"
+                rows.append([processor.name, name, str(loop.fused), str(loop.spilled), reached])
+    table("Inner loops of products", ["processor", "program", "multiply-adds", "spilled", "share"], rows)
+
+
+if __name__ == "__main__":
+    main()
