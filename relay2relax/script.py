@@ -23,6 +23,7 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -34,7 +35,10 @@ from relay2relax.core.errors import ParseError
 from relay2relax.core.script_source import ScriptSource
 from relay2relax.relax_ir.script.capture import Words
 from relay2relax.relax_ir.script.parser import read_script
+from relay2relax.tir.ir.expr import const
 from relay2relax.tir.ir.stmt import PrimFunc
+
+_NUMBER = re.compile("u?int(8|16|32|64)")
 
 
 class _Word(Words):
@@ -51,6 +55,9 @@ class _Word(Words):
         return _Word(f"{self._text}.{name}")
 
     def __call__(self, *args: object, **keywords: object) -> _Word:
+        dtype = self._text.removeprefix("T.")
+        if len(args) == 1 and isinstance(args[0], int) and not keywords and _NUMBER.fullmatch(dtype):
+            return const(args[0], dtype)  # type: ignore[return-value]  # T.int64(4) outside of a script is a number
         given = [*map(repr, args), *(f"{name}={value!r}" for name, value in keywords.items())]
         return _Word(f"{self._text}({', '.join(given)})")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import cast
 
 import numpy as np
@@ -11,6 +12,7 @@ from relay2relax.relay_ir import analysis as ours
 from relay2relax.relay_ir.ir.expr import Expr, Function, Match
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.types import Type
+from relay2relax.relay_ir.testing.type_solver import TypeSolver
 
 
 def analysis(name: str) -> object:
@@ -79,3 +81,21 @@ def get_calibration_data(mod: IRModule, data: Mapping[str, object]) -> object:
         var: {part: [array(one) for one in arrays] for part, arrays in found.items()}
         for var, found in calibrate(mod, given).items()
     }
+
+
+class SolverFunctions:
+    """A solver of types as TVM's tests ask for it: its functions by name."""
+
+    def __init__(self) -> None:
+        solver = TypeSolver()
+        self._functions: dict[str, Callable[..., object]] = {
+            "Solve": solver.solve, "Unify": solver.unify, "Resolve": solver.resolve,
+            "AddConstraint": lambda one: solver.relate(_SOLVED[one.name], one.args[:-1], one.args[-1]),
+        }  # fmt: skip
+
+    def __call__(self, name: str) -> Callable[..., object]:
+        return self._functions[name]
+
+
+_SOLVED = {"tvm.relay.type_relation.Identity": None, "tvm.relay.type_relation.Broadcast": "add"}
+InternalFunctions = SimpleNamespace(_test_type_solver=SolverFunctions)

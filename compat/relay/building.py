@@ -20,7 +20,7 @@ from relay2relax.relay_ir.io.params import load_params, save_params
 from relay2relax.relay_ir.ir import expr as ir
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import substitute
-from relay2relax.relay_ir.ir.types import Type
+from relay2relax.relay_ir.ir.types import TensorType, Type
 from relay2relax.relay_ir.text.parser import parse as our_parse
 from relay2relax.relay_ir.text.parser import parse_expr
 from relay2relax.tir.extent import Extent
@@ -44,6 +44,8 @@ _NARROW = {"int64": "int32", "float64": "float32"}
 
 def const(value: object, dtype: object = None, span: Span | None = None) -> ir.Constant:
     """Return a constant; without a dtype integers and floats of 64 bits, arrays too, get 32."""
+    if isinstance(dtype, TensorType):
+        dtype = dtype.dtype
     name = dtype if dtype is None or isinstance(dtype, str) else np.dtype(cast(type, dtype)).name
     if name is None and isinstance(value, (np.ndarray, np.generic)):
         name = _NARROW.get(value.dtype.name)

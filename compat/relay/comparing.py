@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-from relay2relax.compat.relay.hashing import hash_of
 from relay2relax.compat.vocabulary import known_types
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.registry.attributes import attr_fields
@@ -12,7 +11,8 @@ from relay2relax.ops.registry.table import all_ops
 from relay2relax.relay_ir.compat.attrs_codec import coerce
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.equality import first_difference
-from relay2relax.relay_ir.ir.expr import RelayExpr
+from relay2relax.relay_ir.ir.expr import OpaqueAttrs, RelayExpr
+from relay2relax.relay_ir.ir.hashing import hash_of
 from relay2relax.relay_ir.ir.module import IRModule
 
 
@@ -56,7 +56,8 @@ def get_first_structural_mismatch(lhs: object, rhs: object, map_free_vars: bool 
 def make_node(type_key: str, **values: object) -> object:
     """Return the attributes of a type key, such as ``relay.attrs.Conv2DAttrs``.
 
-    Raises ValueError for other nodes.
+    Those of a key that no operator has are kept as they are given. Raises ValueError for other
+    nodes.
     """
     for record in all_ops():
         if record.attrs_key == type_key:
@@ -64,6 +65,8 @@ def make_node(type_key: str, **values: object) -> object:
             return record.attrs(**{name: coerce(declared[name], value) for name, value in values.items()})
     if type_key == "DictAttrs":
         return dict(values)
+    if "attrs." in type_key:
+        return OpaqueAttrs(type_key, tuple(values.items()))
     raise ValueError(f"nodes of {type_key} are not made here")
 
 

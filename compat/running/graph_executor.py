@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -61,6 +61,9 @@ class BenchmarkResult:
         words = ("mean", "median", "max", "min", "std")
         head = "Execution time summary:\n" + "".join(f"{f'{word} (ms)':^14}" for word in words)
         return head + "\n" + "".join(f"{1000 * getattr(self, word):^14.4f}" for word in words)
+
+
+Timer: TypeAlias = Callable[..., BenchmarkResult]
 
 
 class GraphModule:
@@ -165,13 +168,13 @@ class GraphModule:
     ) -> BenchmarkResult:  # fmt: skip
         """Measure runs: ``repeat`` times the mean of ``number`` runs."""
         self.run(**inputs)
-        found = []
-        for _ in range(repeat):
-            begin = time.perf_counter()
-            for _ in range(number):
-                self.run()
-            found.append((time.perf_counter() - begin) / number)
-        return BenchmarkResult(tuple(found))
+        return self.time_evaluator("run", device, number, repeat)()
+
+    def time_evaluator(
+        self, func_name: str, dev: object = None, number: int = 10, repeat: int = 1, **others: object
+    ) -> Timer:
+        """Return what measures runs of a method, as a module of TVM does it."""
+        return Module.time_evaluator(self, func_name, dev, number, repeat)
 
     def __getitem__(self, name: str) -> object:
         return getattr(self, name)
@@ -192,8 +195,31 @@ def create(graph_json_str: object, libmod: Built, device: object = None, *others
     return GraphModule(libmod)
 
 
+class _Functions(Protocol):
+    """What has functions by name."""
+
+    def __getitem__(self, name: str) -> object: ...
+
+
 class Module(Library):
     """A library that makes what runs it: ``lib["default"](device)``."""
+
+    def time_evaluator(
+        self: _Functions, func_name: str, dev: object = None, number: int = 10, repeat: int = 1, **others: object
+    ) -> Timer:
+        """Return what measures a function: ``repeat`` times the mean of ``number`` calls."""
+        function = cast("Callable[..., object]", self[func_name])
+
+        def measure(*args: object) -> BenchmarkResult:
+            found = []
+            for _ in range(repeat):
+                begin = time.perf_counter()
+                for _ in range(number):
+                    function(*args)
+                found.append((time.perf_counter() - begin) / number)
+            return BenchmarkResult(tuple(found))
+
+        return measure
 
     def __getitem__(self, name: str) -> Callable[..., object]:
         if name != "default":

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import cast
 
+import numpy as np
+
 from relay2relax.backends.relay.executor import Executor, create_executor, load_executor
 from relay2relax.compat.running import executors
-from relay2relax.compat.running.graph_executor import BenchmarkResult
+from relay2relax.compat.running.graph_executor import BenchmarkResult, Module
 from relay2relax.compat.running.ndarray import NDArray
 from relay2relax.compat.running.results import legacy, plain
 from relay2relax.compat.running.targets import backend_of
-from relay2relax.relay_ir.io.params import bind_params
-from relay2relax.relay_ir.ir.expr import Function
+from relay2relax.core.dtype import of_array
+from relay2relax.relay_ir.io.params import bind_params, load_params, save_params
+from relay2relax.relay_ir.ir.expr import Constant, Function, Var
 from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.rewrite import nodes, substitute
+from relay2relax.relay_ir.ir.types import TensorType
+
+_LATE = "late_constant_"
 
 VMExecutor = executors.Executor
 
@@ -25,6 +34,46 @@ class Executable:
 
     def __init__(self, mod: object) -> None:
         self.executor: Executor = mod.executor if isinstance(mod, Executable) else cast(Executor, mod)
+        # Constants of `main` that are kept elsewhere: they are arguments of that name.
+        self.late: dict[str, NDArray] = dict(mod.late) if isinstance(mod, Executable) else {}
+
+    def __getitem__(self, name: str) -> object:
+        return getattr(self, name)
+
+    @property
+    def mod(self) -> Executable:
+        """The module of its functions, which is itself."""
+        return self
+
+    def get_late_bound_consts(self, byte_limit: int) -> dict[str, NDArray]:
+        """Return the constants of ``main`` of so many bytes, and forget them: they have to be
+        loaded again.
+        """
+        main = self.executor.mod["main"]
+        large = [one for one in nodes(main) if isinstance(one, Constant) and one.data.nbytes >= byte_limit]
+        params = [
+            Var(f"{_LATE}{place}", TensorType(one.data.shape, of_array(one.data))) for place, one in enumerate(large)
+        ]
+        if params:
+            body = substitute(main.body, dict(zip(large, params, strict=True)))
+            mod = replace(self.executor.mod, types={})
+            mod["main"] = Function((*main.params, *params), body, main.ret_type, main.type_params, main.attrs)
+            self.executor = create_executor("vm", mod)
+        return {var.name: one.data.view(NDArray) for var, one in zip(params, large, strict=True)}
+
+    def load_late_bound_consts_from_map(self, constants: Mapping[str, NDArray]) -> None:
+        """Take the constants that :meth:`get_late_bound_consts` gave."""
+        self.late.update(constants)
+
+    def move_late_bound_consts(self, path: str, byte_limit: int) -> None:
+        """Write the constants of ``main`` of so many bytes into a file, and forget them."""
+        Path(path).write_bytes(save_params(self.get_late_bound_consts(byte_limit)))
+
+    def load_late_bound_consts(self, path: str) -> None:
+        """Take the constants that :meth:`move_late_bound_consts` wrote."""
+        self.late.update(
+            {name: np.array(one).view(NDArray) for name, one in load_params(Path(path).read_bytes()).items()}
+        )
 
     def save(self) -> tuple[bytearray, object]:
         """Return the bytecode as bytes, and the library of its kernels, which is itself."""
@@ -80,6 +129,7 @@ class VirtualMachine:
 
     def __init__(self, exe: Executable, device: object = None, memory_cfg: object = None) -> None:
         self._executor = exe.executor if isinstance(exe, Executable) else cast(Executor, exe)
+        self._late = exe.late if isinstance(exe, Executable) else {}
         self._inputs: dict[str, tuple[tuple[object, ...], dict[str, object]]] = {}
         self._last: object = None
 
@@ -99,6 +149,8 @@ class VirtualMachine:
         """Run a function, with the arguments given or set before."""
         if not args and not kwargs and func_name in self._inputs:
             args, kwargs = self._inputs[func_name]
+        if func_name == "main":
+            kwargs = {**kwargs, **self._late}
         run = self._executor.evaluate(func_name)
         self._last = legacy(run(*map(plain, args), **{name: plain(one) for name, one in kwargs.items()}), True)
         return self._last
@@ -133,15 +185,11 @@ class VirtualMachine:
         self, device: object, *args: object, func_name: str = "main", repeat: int = 5, number: int = 5, **kwargs: object
     ) -> BenchmarkResult:
         """Measure runs: ``repeat`` times the mean of ``number`` runs."""
-        import time
+        self.invoke(func_name, *args, **kwargs)
+        return Module.time_evaluator(self, func_name, device, number=number, repeat=repeat)(*args)
 
-        found = []
-        for _ in range(repeat):
-            begin = time.perf_counter()
-            for _ in range(number):
-                self.invoke(func_name, *args, **kwargs)
-            found.append((time.perf_counter() - begin) / number)
-        return BenchmarkResult(tuple(found))
+    def __getitem__(self, name: str) -> Callable[..., object]:
+        return partial(self.invoke, name)
 
 
 class VMCompiler:

@@ -14,6 +14,11 @@ REGISTERING = Names(
     "get register_alter_op_layout register_convert_op_layout register_legalize register_gradient register_compute "
     "register_strategy register_external_compiler register_op_attr",
 )
+REGISTERED = Names(
+    "compat.relay.registering",
+    "register register_pattern register_stateful OpPattern",
+    "operators of scripts have types and cannot be run",
+)
 QUANTIZING = Names(_TRANSFORM, "register_fake_quantization_to_integer register_optional_fake_quantization_to_integer")
 _PASSES = Names(
     "compat.relay.passes",
@@ -48,8 +53,8 @@ _QUANTIZE = (
 QNN_CONCATENATE = Names("compat.relay.composed", "concatenate=qnn_concatenate")
 
 MODULES = (
-    Module("tvm.relay.op", (REGISTERING, QUANTIZING, COMPOSED), f"{_OPERATORS}:operator"),
-    Module("tvm.relay.op.op", (REGISTERING,), f"{_OPERATORS}:operator"),
+    Module("tvm.relay.op", (REGISTERING, REGISTERED, QUANTIZING, COMPOSED), f"{_OPERATORS}:operator"),
+    Module("tvm.relay.op.op", (REGISTERING, REGISTERED), f"{_OPERATORS}:operator"),
     *(
         Module(f"tvm.relay.op.{one}", (COMPOSED,), f"{_OPERATORS}:operator")
         for one in ("tensor", "transform", "reduce", "algorithm", "_make", "_tensor", "_transform")
@@ -113,7 +118,8 @@ MODULES = (
         (
             Names(
                 "compat.relay.analyses",
-                "check_kind well_formed unmatched_cases detect_feature extract_fused_functions get_calibration_data",
+                "check_kind well_formed unmatched_cases detect_feature extract_fused_functions get_calibration_data "
+                "_ffi_api=InternalFunctions",
             ),
         ),
         "compat.relay.analyses:analysis",

@@ -10,7 +10,7 @@ import numpy as np
 
 from relay2relax.backends.relay.values import AdtValue
 from relay2relax.compat.running.ndarray import NDArray
-from relay2relax.compat.vocabulary.known_types import table, tag_of, type_of
+from relay2relax.compat.vocabulary.known_types import inferred, table, tag_of, type_of
 from relay2relax.compat.vocabulary.teaching import Lesson, constructor, renamed
 from relay2relax.core.dtype import Array
 from relay2relax.ops.registry.attributes import NoAttrs
@@ -58,6 +58,23 @@ class _Data:
 
     def __set__(self, constant: ir.Constant, value: object) -> None:
         _slot.__set__(constant, np.asarray(value))
+
+
+_type_args = vars(ir.Call)["type_args"]
+
+
+class _TypeArgs:
+    """The slot of a call's type arguments; those of an operator are its arguments' types."""
+
+    def __get__(self, call: ir.Call | None, cls: type) -> object:
+        if call is None:
+            return _type_args
+        held: tuple[Type, ...] = _type_args.__get__(call, ir.Call)
+        found = tuple(map(type_of, call.args)) if not held and isinstance(call.op, ir.Op) and inferred(call) else ()
+        return found if found and None not in found else held
+
+    def __set__(self, call: ir.Call, value: object) -> None:
+        _type_args.__set__(call, value)
 
 
 def with_attr(self: ir.Function, key: str | Mapping[str, object], value: object = None) -> ir.Function:
@@ -119,6 +136,7 @@ def lessons() -> Iterator[Lesson]:
     yield Lesson(ir.RelayExpr, "checked_type", property(checked_type))
     yield Lesson(ir.RelayExpr, "_checked_type_", property(type_of))
     yield Lesson(ir.RelayExpr, "astext", text)
+    yield Lesson(ir.Call, "type_args", _TypeArgs())
     yield Lesson(ir.RelayExpr, "__str__", _shown)
     yield Lesson(ir.RelayExpr, "same_as", lambda self, other: self == other)
     yield Lesson(ir.RelayExpr, "virtual_device_", property(_virtual_device))

@@ -10,7 +10,7 @@ from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.core.limits import suspended
 from relay2relax.ops.registry.fusion import OPAQUE, Fusion
-from relay2relax.ops.registry.record import OpDef
+from relay2relax.ops.registry.record import OpDef, OpError
 
 # Operators of users, in the order in which they came.
 _REGISTERED: list[OpDef] = []
@@ -106,7 +106,22 @@ def _relax() -> dict[str, OpDef]:
 
 def relay_op(name: str) -> OpDef | None:
     """Return the record of the Relay operator ``name`` (aliases of older versions included)."""
-    return _relay().get(name)
+    return _relay().get(name) or _registered.get(name)
+
+
+# Operators of users, which are known in this process only.
+_registered: dict[str, OpDef] = {}
+
+
+def register_op(op: OpDef) -> None:
+    """Let Relay know an operator of a user's, or another record of one; its name is ``op.relay``.
+
+    Raises OpError where one of Relay's own has the name.
+    """
+    name = op.name
+    if name in _relay():
+        raise OpError(f"Operator {name} is registered before")
+    _registered[name] = op
 
 
 def fusion_of(name: str) -> Fusion:

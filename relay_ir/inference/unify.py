@@ -193,7 +193,8 @@ def type_parts(ty: Type) -> tuple[Type, ...]:
     return ()
 
 
-def _term(ty: Type, below: list[TypeNode]) -> TypeNode:
+def term(ty: Type, below: list[TypeNode]) -> TypeNode:
+    """Return a fresh node for ``ty``, whose parts have the nodes ``below``."""
     match ty:
         case IncompleteType():
             return TypeNode()
@@ -210,7 +211,7 @@ def _term(ty: Type, below: list[TypeNode]) -> TypeNode:
 
 def to_node(ty: Type) -> TypeNode:
     """Return a fresh node for ``ty``; every ``IncompleteType`` in it becomes an unknown."""
-    return TypeNode(ty) if isinstance(ty, TensorType) else fold(ty, type_parts, _term)
+    return TypeNode(ty) if isinstance(ty, TensorType) else fold(ty, type_parts, term)
 
 
 def instantiate(root: TypeNode, values: Mapping[TypeVar, TypeNode]) -> TypeNode:
@@ -405,7 +406,7 @@ class Unifier:
     def resolve(self, root: TypeNode) -> Type:
         """Return the type found so far; what is unknown becomes an ``IncompleteType``."""
         head = find(root).head
-        return head if isinstance(head, TensorType) else fold(root, parts, _resolved)
+        return head if isinstance(head, TensorType) else fold(root, parts, resolved_type)
 
     def freeze(self, root: TypeNode) -> Type:
         """Return the type of ``root`` once nothing changes any more: each node is resolved once."""
@@ -431,7 +432,7 @@ class Unifier:
             below = [resolved[find(part)] for part in parts(node)]
             if isinstance(node.head, FunctionTerm):
                 below = [part.written or found for part, found in zip(parts(node), below, strict=True)]
-            resolved[node] = _resolved(node, below)
+            resolved[node] = resolved_type(node, below)
         return resolved[root]
 
 
@@ -455,7 +456,8 @@ def _function_pairs(f: FunctionTerm, g: FunctionTerm) -> list[tuple[TypeNode, Ty
     return list(zip(mine, (special.ret, *special.args), strict=True))
 
 
-def _resolved(node: TypeNode, below: list[Type]) -> Type:
+def resolved_type(node: TypeNode, below: list[Type]) -> Type:
+    """Return the type of a node whose parts are the types ``below``."""
     match find(node).head:
         case TupleTerm():
             return TupleType(tuple(below))

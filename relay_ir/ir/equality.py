@@ -19,7 +19,7 @@ from relay2relax.core.source import Span
 from relay2relax.relay_ir.ir import expr as ir
 from relay2relax.relay_ir.ir import types as ty
 from relay2relax.relay_ir.ir.device import Target
-from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.module import IRModule, TypeData
 from relay2relax.relay_ir.ir.opaque import OpaqueNode
 from relay2relax.tir.ir import expr as tir
 
@@ -121,7 +121,7 @@ class _Comparison:
         if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
             _compare_arrays(a, b)
         elif isinstance(a, Mapping) and isinstance(b, Mapping):
-            yield from _entries(a, b)
+            yield from self.entries(a, b)
         elif isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
             if len(a) != len(b):
                 raise _Differ(f"{len(a)} and {len(b)} elements")
@@ -137,9 +137,20 @@ class _Comparison:
         elif is_dataclass(a) and not isinstance(a, OpaqueNode):
             if isinstance(a, ty.FuncType) and isinstance(b, ty.FuncType):
                 yield from self.binders(a.type_params, b.type_params)
+            elif isinstance(a, TypeData) and isinstance(b, TypeData):
+                yield from self.binders(a.type_vars, b.type_vars)
             yield from _parts(a, b)
         elif a != b:
             raise _Differ(f"{_shown(a)} and {_shown(b)} differ")
+
+    def entries(self, a: Mapping[object, object], b: Mapping[object, object]) -> _Steps:
+        """Yield the values of two mappings; keys that are variables correspond as elsewhere."""
+        keys = {key: self.forth.get(key, key) if isinstance(key, _VARIABLES) else key for key in a}
+        if set(keys.values()) != set(b):
+            odd = ", ".join(sorted(str(key) for key in set(keys.values()) ^ set(b)))
+            raise _Differ(f"only one of them has {odd}")
+        for key, value in a.items():
+            yield value, b[keys[key]], f"[{key!r}]"
 
     def variable(self, a: object, b: object) -> _Steps:
         if a in self.forth or b in self.back:
@@ -148,6 +159,9 @@ class _Comparison:
         elif isinstance(a, ir.Var) and isinstance(b, ir.Var) and not self.map_free_vars:
             if a is not b:
                 raise _Differ(f"%{a.name} and %{b.name} are free variables")
+        elif isinstance(a, ty.TypeVar) and isinstance(b, ty.TypeVar) and not self.map_free_vars:
+            if a is not b:
+                raise _Differ(f"{a.name} and {b.name} are free type variables")
         else:
             self.pair(a, b)
             yield from self.binding(a, b)
@@ -239,14 +253,6 @@ def _parts(a: object, b: object, without: tuple[str, ...] = ()) -> _Steps:
             continue
         if part.name not in without:
             yield getattr(a, part.name), getattr(b, part.name), f".{part.name}"
-
-
-def _entries(a: Mapping[object, object], b: Mapping[object, object]) -> _Steps:
-    if set(a) != set(b):
-        odd = ", ".join(sorted(str(key) for key in set(a) ^ set(b)))
-        raise _Differ(f"only one of them has {odd}")
-    for key, value in a.items():
-        yield value, b[key], f"[{key!r}]"
 
 
 def _compare_arrays(a: Array, b: Array) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from relay2relax import compat, relay_ir
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.relay_ir.testing.type_solver import TypeSolver
 
 SCRIPT = """
 import numpy as np
@@ -121,3 +122,64 @@ def test_devices_are_planned_by_a_configuration() -> None:
         found = recover(planned, planned["main"])
         kinds = {one.op.name: place.device_type for one, place in found.items() if isinstance(one, relay.Call)}
         assert kinds == {"exp": 1, "on_device": 1, "device_copy": 2, "negative": 2}
+
+
+def test_operators_of_scripts_have_the_types_that_these_say() -> None:
+    # As TVM 0.18's test_type_infer.py has it.
+    with compat.installed():
+        from tvm import relay
+
+        relay.op.op.register("custom_outer_add", "adds, and adds an axis")
+        made = relay.op.get("custom_outer_add")
+        made.add_argument("data", "Tensor", "what is added to itself")
+        made.add_type_rel("outer", lambda types, attrs: relay.TensorType((1, *types[0].shape), types[0].dtype))
+        x = relay.var("x", shape=(2, 3))
+        mod = relay.transform.InferType()(relay_ir.IRModule.from_expr(relay.exp(relay.Call(made, [x]))))
+        assert mod["main"].ret_type == relay.TensorType((1, 2, 3), "float32")
+        with pytest.raises(Relay2RelaxError, match="custom_outer_add is registered before"):
+            relay.op.op.register("custom_outer_add")
+
+
+def test_the_prelude_reads_back() -> None:
+    # Types that differ in free type variables only are two: `fn (A) -> B` and `fn (B) -> C`.
+    with compat.installed():
+        import tvm
+
+        mod = tvm.IRModule()
+        mod.import_from_std("prelude.rly")
+        assert "@compose[A, B, C](%f: fn (B) -> C, %g: fn (A) -> B) -> fn (A) -> C" in mod.astext()
+        tvm.ir.assert_structural_equal(tvm.relay.parse(mod.astext()), tvm.relay.transform.InferType()(mod))
+
+
+def test_large_constants_are_kept_apart(tmp_path: Path) -> None:
+    with compat.installed():
+        import tvm
+        from tvm import relay
+        from tvm.runtime import vm
+
+        held = np.arange(100, dtype="float32")
+        x = relay.var("x", shape=(100,))
+        exe = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], x + relay.const(held))), target="llvm")
+        exe.move_late_bound_consts(str(tmp_path / "constants"), byte_limit=256)
+        exe.mod.export_library(str(tmp_path / "code"))
+        assert (tmp_path / "constants").stat().st_size > 400
+        loaded = tvm.runtime.load_module(str(tmp_path / "code"))
+        with pytest.raises(Relay2RelaxError):
+            vm.VirtualMachine(loaded, tvm.cpu()).invoke("main", held)
+        loaded["load_late_bound_consts"](str(tmp_path / "constants"))
+        found = vm.VirtualMachine(loaded, tvm.cpu()).invoke("main", held)
+        np.testing.assert_array_equal(found.numpy(), 2 * held)
+
+
+def test_types_are_solved_by_hand() -> None:
+    # As TVM 0.18's test_type_solver.py: what an unknown is follows from what is made of it.
+    solver = TypeSolver()
+    unknown, result = relay_ir.IncompleteType(), relay_ir.IncompleteType()
+    solver.relate("add", [relay_ir.TensorType((10, 20), "float32"), unknown], result)
+    assert not solver.solve()
+    solver.relate(None, [unknown], relay_ir.TensorType((10, 1, 1), "float32"))
+    assert solver.solve()
+    assert solver.resolve(result) == relay_ir.TensorType((10, 10, 20), "float32")
+    inner = relay_ir.IncompleteType()
+    with pytest.raises(Relay2RelaxError, match="contain itself"):
+        TypeSolver().unify(inner, relay_ir.TupleType((inner, inner)))

@@ -11,7 +11,7 @@ import numpy as np
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.ir import expr as ir
 from relay2relax.relay_ir.ir import types as ty
-from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.module import IRModule, TypeData
 from relay2relax.tir.ir import expr as tir
 
 _VARIABLES = (ir.Var, ty.TypeVar, ty.IncompleteType, tir.Var)
@@ -44,7 +44,7 @@ def hash_of(root: object, map_free_vars: bool = False) -> int:
         elif isinstance(one, Mapping):
             word = f"map {len(one)}"
             for key, value in sorted(one.items(), key=lambda item: _name(item[0])):
-                stack += (value, _name(key))
+                stack += (value, key if isinstance(key, _VARIABLES) else _name(key))
         elif isinstance(one, (tuple, list)):
             word = f"list {len(one)}"
             stack += reversed(one)
@@ -81,6 +81,8 @@ def _bound(root: object) -> set[object]:
                 found.update((*one.params, *one.type_params))
             case ir.Let() | ir.PatternVar():
                 found.add(one.var)
+            case TypeData():
+                found.update(one.type_vars)
             case ty.FuncType():
                 found.update(one.type_params)
         if isinstance(one, Mapping):
