@@ -58,6 +58,7 @@ _COMMANDS = (
     graphs.split,
     others.passes,
     others.python,
+    others.modernize,
     graphs.view,
     others.doctor,
     others.cache,

@@ -38,6 +38,10 @@ What is different:
 - A name that is absent can be imported. Whoever uses it is told why it is not there.
 - Extents that are known are Python's numbers.
 
+`relay2relax modernize script.py` rewrites a script instead: what is here without an adapter is
+renamed, adapters become what the tables call *rewritten*, and of the rest it says why a person has
+to look at it. It needs the extra `modernize`, reads scripts and notebooks, and runs neither.
+
 TVM 0.18's own tests of Relay run so: `make test-legacy TVM=FOLDER`, where FOLDER holds
 `tests/python/relay` and `python/tvm/topi/testing` of its repository at v0.18.0.
 
@@ -80,7 +84,8 @@ def _section(module: Module) -> Iterator[str]:
             yield f"| {names} | absent | {part.why} |"
         else:
             versions = [f"from {part.since}" if part.since else "", f"to {part.until}" if part.until else ""]
-            remarks = [part.differs, *versions]
+            today = ", ".join(f"`{one.replace('=', '` as `')}`" for one in part.today.split())
+            remarks = [part.differs, *versions, f"rewritten: {today}" if today else ""]
             yield f"| {names} | `{part.source}` | {'; '.join(one for one in remarks if one)} |"
     if module.parts:
         yield ""

@@ -69,6 +69,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax python script.py --batch 1",
         "relay2relax python --tvm 0.6 script.py",
     ),
+    "modernize": (
+        "relay2relax modernize script.py",
+        "relay2relax modernize script.py --in-place",
+    ),
     "view": (
         "relay2relax view net.relay --params net.params --run -o net.html",
         "relay2relax view net.relay net_relax",

@@ -75,6 +75,24 @@ def python(
 
 
 @loud
+def modernize(
+    script: Annotated[Path, typer.Argument(metavar="SCRIPT", help="A Python script or a notebook; it is not run.")],
+    in_place: Annotated[
+        bool, typer.Option("--in-place/--diff", help="Change the file, or show how it would change.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Rewrite a Python script that uses `tvm.relay` in names of this package.
+
+    Says of each line what was renamed or replaced, and what needs a person and why. Needs the extra
+    modernize.
+    """
+    from relay2relax.cli.commands import modernize as command
+
+    command.run(script, in_place, as_json)
+
+
+@loud
 def doctor(as_json: AsJson = False) -> None:
     """Show what is installed: C compiler, apache-tvm, onnx, torch."""
     from relay2relax.cli.commands import doctor as command

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import cast
 
 from relay2relax.compat.vocabulary.teaching import Lesson
 from relay2relax.core.errors import UnsupportedError
-from relay2relax.ops.registry.record import OpDef, OpError
+from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import register_op, relay_op
 from relay2relax.ops.registry.types import Type
 from relay2relax.relay_ir.ir.expr import Op
@@ -19,10 +19,8 @@ _RELATIONS = {"Identity": "copy", "Broadcast": "add", "BroadcastComp": "equal", 
 
 def register(op_name: str, describe: str = "") -> None:
     """Register an operator; raises OpError where there is one of the name."""
-    if relay_op(op_name) is not None:
-        raise OpError(f"Operator {op_name} is registered before")
     register_op(OpDef(doc=describe, source="a script", inputs=(), infer=_unknown, numpy=_unknown, compute=_unknown,
-                      relay=op_name))  # fmt: skip
+                      relay=op_name), replace=False)  # fmt: skip
 
 
 def _unknown(*_: object) -> Type:
@@ -36,7 +34,7 @@ def _record(op: Op) -> OpDef:
 def add_argument(self: Op, name: str, type: str, description: str) -> None:
     """Let the operator have one more input."""
     record = _record(self)
-    register_op(replace(record, inputs=(*record.inputs, name)))
+    register_op(dataclasses.replace(record, inputs=(*record.inputs, name)))
 
 
 def add_type_rel(self: Op, rel_name: str, type_rel_func: Callable[..., Type] | None = None) -> None:
@@ -52,7 +50,7 @@ def add_type_rel(self: Op, rel_name: str, type_rel_func: Callable[..., Type] | N
         rule = cast(OpDef, relay_op(_RELATIONS[rel_name])).infer
     else:
         raise UnsupportedError(f"the relation {rel_name} has no name here; a function can say the same")
-    register_op(replace(_record(self), infer=rule))
+    register_op(dataclasses.replace(_record(self), infer=rule))
 
 
 def register_attr(key: str) -> Callable[..., None]:

@@ -14,12 +14,16 @@ class Names:
     ``names``   the names, with spaces between; ``theirs=ours`` where ours is called otherwise.
         ``theirs=`` is the module itself.
     ``differs`` how they differ from TVM's; "" where they do not, as far as is known.
+    ``today``  what names that are adapters become in a script that is rewritten, ``theirs=ours``
+        with ours dotted; ``by_hand`` what a person does where nothing else is said.
     ``since``, ``until``  the first and the last version of TVM that has them, where not all do.
     """
 
     source: str
     names: str
     differs: str = ""
+    today: str = ""
+    by_hand: str = ""
     since: str = ""
     until: str = ""
 
@@ -38,6 +42,7 @@ class Module:
 
     ``fallback``  ``module:function`` that is asked for names that are not listed; it raises
         AttributeError for those that it does not know.
+    ``today``  the room of this package that has the names of ``fallback``.
     ``why``  why nothing of the module is provided; it can be imported, and names of it, but not
         used.
     """
@@ -46,6 +51,7 @@ class Module:
     parts: tuple[Union[Names, Absent], ...] = ()
     fallback: str = ""
     why: str = ""
+    today: str = ""
 
 
 Table: TypeAlias = tuple[Module, ...]

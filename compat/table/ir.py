@@ -12,6 +12,9 @@ COMPARING = Names(
     "compat.relay.comparing",
     "structural_equal assert_structural_equal "
     "get_first_structural_mismatch structural_hash load_json save_json make_node",
+    today="structural_equal=relay_ir.structural_equal load_json=relay_ir.load_json save_json=relay_ir.save_json "
+    "get_first_structural_mismatch=relay_ir.first_difference",
+    by_hand="assert relay_ir.structural_equal(a, b)",
 )
 TYPES = (
     Names("ops.registry.types", "TensorType TupleType Type", "extents that are numbers are Python's"),
@@ -58,7 +61,7 @@ MODULES = (
     Module("tvm.ir.attrs", (COMPARING, Names("compat.vocabulary.objects", "Attrs DictAttrs"))),
     Module("tvm.ir.container", (Names("compat.vocabulary.objects", "Array Map"),)),
     Module("tvm.ir.adt", (Names("relay_ir.ir.module", "TypeData"), Names(_EXPR, "Constructor"))),
-    Module("tvm.ir.transform", PASSES),
+    Module("tvm.ir.transform", PASSES, today="relay_ir.transform"),
     Module("tvm.ir.instrument", (INSTRUMENTS,)),
     Module("tvm.ir.analysis"),
     Module("tvm.ir.supply", (Names("compat.relay.supply", "NameSupply GlobalVarSupply"),)),
@@ -71,7 +74,7 @@ MODULES = (
             ),
         ),
     ),
-    Module("tvm.transform", PASSES),
+    Module("tvm.transform", PASSES, today="relay_ir.transform"),
     Module("tvm.instrument", (INSTRUMENTS,)),
     Module(
         "tvm.tir",

@@ -19,7 +19,7 @@ DATA_TYPES = (
     Names("relay_ir.ir.module", "TypeData"),
     Names("compat.vocabulary.objects", "Pattern"),
 )
-HELPERS = Names(_BUILDING, "var const bind")
+HELPERS = Names(_BUILDING, "var const bind", today="var=relay_ir.var const=relay_ir.const")
 RELAY_TYPES = (
     *TYPES,
     Names("relay_ir.ir.types", "RefType"),
@@ -27,15 +27,34 @@ RELAY_TYPES = (
     Names("relay_ir.build.build", "Any"),
     Names(_BUILDING, "is_dynamic"),
 )
-FUNCTORS = Names("compat.relay.functors", "ExprFunctor ExprVisitor ExprMutator", "recursive, as in TVM")
+FUNCTORS = Names(
+    "compat.relay.functors",
+    "ExprFunctor ExprVisitor ExprMutator",
+    "recursive, as in TVM",
+    "ExprFunctor=relay_ir.ExprFunctor ExprVisitor=relay_ir.ExprVisitor ExprMutator=relay_ir.ExprMutator",
+)
 TYPE_FUNCTORS = Names("compat.relay.functors", "TypeFunctor TypeVisitor TypeMutator")
 SPANS = Names(_BUILDING, "Span=SpanFace SequentialSpan=SequentialSpanFace SourceName")
-TEXT = Names(_BUILDING, "parse fromtext pretty_print astext")
+TEXT = Names(_BUILDING, "parse fromtext pretty_print astext", today="parse=relay_ir.parse fromtext=relay_ir.parse")
 EXECUTORS = (
-    Names("compat.running.executors", "create_executor", "programs run on numpy, whatever the target"),
-    Names("compat.running.factory", "build optimize build_config"),
+    Names(
+        "compat.running.executors",
+        "create_executor",
+        "programs run on numpy, whatever the target",
+        "create_executor=backends.create_executor",
+    ),
+    Names(
+        "compat.running.factory",
+        "build optimize build_config",
+        by_hand="translate with translator.translate(mod, params=params), then backends.build(program, 'c') "
+        "and backends.VirtualMachine",
+    ),
 )
-PARAMS = Names(_BUILDING, "save_param_dict load_param_dict")
+PARAMS = Names(
+    _BUILDING,
+    "save_param_dict load_param_dict",
+    today="save_param_dict=relay_ir.save_params load_param_dict=relay_ir.load_params",
+)
 
 COMPOSED = Names(
     "compat.relay.composed",
@@ -59,14 +78,15 @@ MODULES = (
             Names("relay_ir.text.parser", "parse_expr"),
             *EXECUTORS,
             PARAMS,
-            Names("compat.relay.prelude", "Prelude"),
+            Names("compat.relay.prelude", "Prelude", today="Prelude=relay_ir.Prelude"),
             Names("compat.relay.functors", "SpanCheck=ExprVisitor", "places stand beside the tree"),
-            Names(_BUILDING, "ScopeBuilder"),
+            Names(_BUILDING, "ScopeBuilder", today="ScopeBuilder=relay_ir.ScopeBuilder"),
             COMPOSED,
             Names("relay_ir.ir.module", "Module", until="0.6"),
             Absent("collage", "it belongs to the compiler of TVM, of which nothing is here"),
         ),
         "compat.relay.operators:operator",
+        today="relay_ir.op",
     ),
     Module(
         "tvm.relay.ir_pass",

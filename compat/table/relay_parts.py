@@ -53,14 +53,16 @@ _QUANTIZE = (
 QNN_CONCATENATE = Names("compat.relay.composed", "concatenate=qnn_concatenate")
 
 MODULES = (
-    Module("tvm.relay.op", (REGISTERING, REGISTERED, QUANTIZING, COMPOSED), f"{_OPERATORS}:operator"),
+    Module(
+        "tvm.relay.op", (REGISTERING, REGISTERED, QUANTIZING, COMPOSED), f"{_OPERATORS}:operator", today="relay_ir.op"
+    ),
     Module("tvm.relay.op.op", (REGISTERING, REGISTERED), f"{_OPERATORS}:operator"),
     *(
         Module(f"tvm.relay.op.{one}", (COMPOSED,), f"{_OPERATORS}:operator")
         for one in ("tensor", "transform", "reduce", "algorithm", "_make", "_tensor", "_transform")
     ),
     *(
-        Module(f"tvm.relay.op.{one}", (), f"{_OPERATORS}:{one}")
+        Module(f"tvm.relay.op.{one}", (), f"{_OPERATORS}:{one}", today=f"relay_ir.op.{one}")
         for one in ("image", "vision", "memory", "vm", "dyn", "contrib")
     ),
     Module(
@@ -81,6 +83,7 @@ MODULES = (
                 Names("relay_ir.ir.expr", "Constant"),
             ),
             f"{_OPERATORS}:nn",
+            today="relay_ir.op.nn",
         )
         for one in ("tvm.relay.nn", "tvm.relay.op.nn")
     ),
@@ -106,6 +109,7 @@ MODULES = (
             Absent("CollagePartition", "graphs are not partitioned by measured times"),
         ),
         "compat.relay.passes:as_values",
+        today="relay_ir.transform",
     ),
     Module("tvm.relay.transform.transform", (_PASSES, _CONTEXT), "compat.relay.passes:as_values"),
     Module(
@@ -123,6 +127,7 @@ MODULES = (
             ),
         ),
         "compat.relay.analyses:analysis",
+        today="relay_ir.analysis",
     ),
     Module("tvm.relay.analysis.call_graph", (Names("relay_ir.analysis", "CallGraph"),)),
     Module("tvm.relay.analysis.annotated_regions", (Names("relay_ir.analysis", "AnnotatedRegionSet"),)),
@@ -131,7 +136,11 @@ MODULES = (
     Module(
         "tvm.relay.frontend",
         (
-            Names("compat.relay.frontends", "from_onnx from_pytorch"),
+            Names(
+                "compat.relay.frontends",
+                "from_onnx from_pytorch",
+                today="from_onnx=relay_ir.frontend.from_onnx from_pytorch=relay_ir.frontend.from_pytorch",
+            ),
             Absent(
                 "from_tensorflow from_keras from_mxnet from_tflite from_coreml "
                 "from_caffe from_caffe2 from_darknet from_paddle from_oneflow",
@@ -172,7 +181,10 @@ MODULES = (
     ),
     Module("tvm.relay.testing.temp_op_attr", (Names(_TRANSFORM, "TempOpAttr"),)),
     Module("tvm.relay.testing.init", (Names(_TESTING, "create_workload"),)),
-    *(Module(f"tvm.relay.testing.{one}", (), f"compat.testing.networks:{one}") for one in _NETWORKS),
+    *(
+        Module(f"tvm.relay.testing.{one}", (), f"compat.testing.networks:{one}", today=f"relay_ir.testing.{one}")
+        for one in _NETWORKS
+    ),
     Module(
         "tvm.relay.data_dep_optimization.simplify_fc_transpose",
         (Names("compat.relay.analyses", "convert=simplify_fc_transpose"),),

@@ -7,16 +7,23 @@ from relay2relax.compat.table.entry import Module, Names
 _ARRAYS = "compat.running.ndarray"
 _DEVICES = "cpu cuda rocm opencl metal vulkan vpi ext_dev hexagon webgpu"
 _DEVICE_ALIASES = "gpu=cuda cl=opencl mtl=metal"
+_NUMPY = "NDArray=numpy.ndarray array=numpy.asarray empty=numpy.empty from_dlpack=numpy.from_dlpack"
+_NO_DEVICES = "arrays are numpy's, and programs run on the processor: leave devices out"
 _REGISTRY = Names(
     "compat.running.functions",
     "register_func get_global_func register_object register_extension convert Object",
+    today="register_func=backends.register_func",
 )
 _MSC = "compat.running.msc"
 _VIZ = (
     "RelayVisualizer DefaultVizParser DotGraph DotPlotter DotVizParser Plotter TermGraph TermPlotter TermVizParser "
     "VizEdge VizGraph VizNode VizParser"
 )
-_GRAPH = Names("compat.running.graph_executor", "GraphModule create")
+_GRAPH = Names(
+    "compat.running.graph_executor",
+    "GraphModule create",
+    by_hand="backends.VirtualMachine runs what backends.build gives: vm['main'](*inputs)",
+)
 _ERROR = Names(
     "core.errors",
     "TVMError=Relay2RelaxError InternalError=Relay2RelaxError OpError=Relay2RelaxError "
@@ -25,8 +32,24 @@ _ERROR = Names(
     "all errors are those of relay2relax, with a code",
 )
 
+_RELAX = (
+    Names(
+        "compat.running.relax",
+        "VirtualMachine build",
+        today="VirtualMachine=backends.VirtualMachine build=backends.build",
+    ),
+    Names("backends", "Executable"),
+)
+_LOWERED = Names("compat.running.relax", "from_relay", today="from_relay=translator.lower_to_tir")
+_GRAPHS = "from_relay=graph.msc.from_relay from_relax=graph.from_relax to_relax=graph.msc.to_relax"
+
 NDARRAY = (
-    Names(_ARRAYS, f"NDArray array empty device from_dlpack numpyasarray Device {_DEVICES} {_DEVICE_ALIASES}"),
+    Names(
+        _ARRAYS,
+        f"NDArray array empty device from_dlpack numpyasarray Device {_DEVICES} {_DEVICE_ALIASES}",
+        today=_NUMPY,
+        by_hand=_NO_DEVICES,
+    ),
     Names(_ARRAYS, "context=device", until="0.7"),
 )
 
@@ -37,6 +60,7 @@ _TESTING = Names(
     "fixture parameter parameters main xfail_parameterizations "
     "skip_parameterizations enable_span_filling disable_span_filling "
     "skip_if_32bit requires_nvcc_version=requires_version requires_llvm_minimum_version=requires_version",
+    today="assert_allclose=numpy.testing.assert_allclose",
 )
 
 MODULES = (
@@ -45,7 +69,7 @@ MODULES = (
         (
             Names("relay_ir.ir.module", "IRModule"),
             Names("core.errors", "TVMError=Relay2RelaxError"),
-            Names(_ARRAYS, f"nd= ndarray= Device device {_DEVICES} {_DEVICE_ALIASES}"),
+            Names(_ARRAYS, f"nd= ndarray= Device device {_DEVICES} {_DEVICE_ALIASES}", by_hand=_NO_DEVICES),
             Names(_ARRAYS, "context=device", until="0.7"),
             _REGISTRY,
             Names("compat.vocabulary.numbers", "var const min_value max_value", until="0.6"),
@@ -71,17 +95,20 @@ MODULES = (
     Module("tvm.runtime.object", (_REGISTRY,)),
     Module("tvm.runtime.container", (Names("compat.running.results", "ADT=Fields tuple_object=tuple_object"),)),
     Module("tvm.runtime.vm", (Names("compat.running.virtual_machine", "Executable VirtualMachine"),)),
-    Module("tvm.relax", (Names("compat.running.relax", "VirtualMachine build"), Names("backends", "Executable"))),
-    Module("tvm.relax.vm", (Names("compat.running.relax", "VirtualMachine build"), Names("backends", "Executable"))),
-    Module("tvm.relax.testing.relay_translator", (Names("compat.running.relax", "from_relay"),)),
-    Module("tvm.relax.transform", fallback="compat.running.relax:transform"),
+    Module("tvm.relax", _RELAX),
+    Module("tvm.relax.vm", _RELAX),
+    Module("tvm.relax.testing.relay_translator", (_LOWERED,)),
+    Module("tvm.relax.transform", fallback="compat.running.relax:transform", today="relax_ir.transform"),
     Module("tvm.relax.frontend.torch", (Names("compat.running.beside", "from_fx", "apache-tvm runs it"),)),
     Module("tvm.contrib.msc.core.ir", (Names("graph", "MSCGraph MSCTensor"),)),
-    Module("tvm.contrib.msc.core.ir.translate", (Names(_MSC, "from_relay from_relax"),)),
-    Module("tvm.contrib.msc.core.frontend", (Names(_MSC, "from_relay from_relax normalize_inputs"),)),
-    Module("tvm.contrib.msc.core.frontend.translate", (Names(_MSC, "from_relay from_relax normalize_inputs"),)),
+    Module("tvm.contrib.msc.core.ir.translate", (Names(_MSC, "from_relay from_relax", today=_GRAPHS),)),
+    Module("tvm.contrib.msc.core.frontend", (Names(_MSC, "from_relay from_relax normalize_inputs", today=_GRAPHS),)),
+    Module(
+        "tvm.contrib.msc.core.frontend.translate",
+        (Names(_MSC, "from_relay from_relax normalize_inputs", today=_GRAPHS),),
+    ),
     Module("tvm.contrib.msc.core.utils", (Names(_MSC, "dict_equal"),)),
-    Module("tvm.contrib.msc.framework.tvm.codegen", (Names(_MSC, "to_relax"),)),
+    Module("tvm.contrib.msc.framework.tvm.codegen", (Names(_MSC, "to_relax", today=_GRAPHS),)),
     Module("tvm.error", (_ERROR,)),
     Module("tvm._ffi", (_REGISTRY,)),
     Module(

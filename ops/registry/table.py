@@ -113,13 +113,13 @@ def relay_op(name: str) -> OpDef | None:
 _registered: dict[str, OpDef] = {}
 
 
-def register_op(op: OpDef) -> None:
+def register_op(op: OpDef, replace: bool = True) -> None:
     """Let Relay know an operator of a user's, or another record of one; its name is ``op.relay``.
 
-    Raises OpError where one of Relay's own has the name.
+    Raises OpError where one of Relay's own has the name, without ``replace`` any.
     """
     name = op.name
-    if name in _relay():
+    if name in _relay() or (name in _registered and not replace):
         raise OpError(f"Operator {name} is registered before")
     _registered[name] = op
 

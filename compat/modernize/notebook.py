@@ -1,0 +1,57 @@
+"""Notebooks: their cells of code as one script, and back."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect
+from dataclasses import replace
+from typing import Any
+
+from relay2relax.compat.modernize.rewriting import Rewritten, rewrite_script
+from relay2relax.core.errors import ParseError
+
+_CELL = "# relay2relax: cell {}"
+# What a notebook hands to the shell, or to itself, is not Python.
+_MAGIC = re.compile(r"^(\s*)([!%].*)$", re.MULTILINE)
+_HIDDEN = re.compile(r"^(\s*)pass  # relay2relax: (.*)$", re.MULTILINE)
+
+
+def rewrite(text: str, name: str) -> Rewritten:
+    """Return a script or a notebook, which is one by its name, in names of this package.
+
+    Raises ParseError where it is neither, UnsupportedError where libcst is not installed.
+    """
+    return _rewrite_notebook(text, name) if name.endswith(".ipynb") else rewrite_script(text, name)
+
+
+def _rewrite_notebook(text: str, name: str) -> Rewritten:
+    try:
+        document: dict[str, Any] = json.loads(text)
+        cells = [one for one in document["cells"] if one["cell_type"] == "code"]
+        sources = ["".join(one["source"]) for one in cells]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ParseError(f"{name} is not a notebook") from error
+    script = "\n".join(
+        f"{_CELL.format(number)}\n{_MAGIC.sub(_hide, source)}\n" for number, source in enumerate(sources)
+    )
+    found = rewrite_script(script, name)
+    starts = [at for at, line in enumerate(script.split("\n"), 1) if line.startswith(_CELL.format(""))]
+    cells_of = [bisect(starts, one.line) for one in found.remarks]
+    remarks = [
+        replace(one, line=one.line - starts[cell - 1], cell=cell)
+        for one, cell in zip(found.remarks, cells_of, strict=True)
+    ]
+    parts = re.split(rf"^{_CELL.format('[0-9]+')}\n", found.after, flags=re.MULTILINE)
+    first, *rest = parts
+    for number, (cell, source) in enumerate(zip(cells, rest, strict=True)):
+        whole = (first if number == 0 else "") + source
+        lines = _HIDDEN.sub(r"\1\2", whole.rstrip("\n")).splitlines(keepends=True)
+        if "".join(lines) != sources[number]:
+            cell["source"] = lines
+    after = json.dumps(document, indent=1, ensure_ascii=False) + "\n" if found.remarks else text
+    return replace(found, before=text, after=after, remarks=remarks)
+
+
+def _hide(found: re.Match[str]) -> str:
+    return f"{found[1]}pass  # relay2relax: {found[2]}"

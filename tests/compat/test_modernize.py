@@ -1,0 +1,123 @@
+"""Old scripts rewritten: what is written runs, and what was not is said."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from pathlib import Path
+
+import pytest
+from commands import run_here
+
+SCRIPT = '''"""Keeps its layout."""
+import numpy as np
+import tvm
+from tvm import relay, te
+from tvm.relay import op as _op
+from tvm.contrib import graph_executor
+
+
+# A comment stays where it is.
+def make(x):
+    y = relay.nn.dense(x, relay.var("w", shape=(4, 3)))   # and this
+    return _op.nn.relu(y) + relay.const(1.0)
+
+
+relay_mod = relay.transform.InferType()(tvm.IRModule.from_expr(make(relay.var("x", shape=(2, 3)))))
+print(relay_mod)
+'''
+AFTER = '''"""Keeps its layout."""
+import numpy as np
+from relay2relax import relay_ir
+
+
+# A comment stays where it is.
+def make(x):
+    y = relay_ir.op.nn.dense(x, relay_ir.var("w", shape=(4, 3)))   # and this
+    return relay_ir.op.nn.relu(y) + relay_ir.const(1.0)
+
+
+relay_mod = relay_ir.transform.InferType()(relay_ir.IRModule.from_expr(make(relay_ir.var("x", shape=(2, 3)))))
+print(relay_mod)
+'''
+BY_HAND = """from tvm import relay
+lib = relay.build(mod, target="llvm")
+print(mod["main"].body.checked_type)
+relay.frontend.from_keras(model)
+"""
+
+
+def test_a_script_is_rewritten_and_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("libcst")
+    (tmp_path / "old.py").write_text(SCRIPT)
+    shown = run_here(["modernize", "old.py"], tmp_path, {})
+    assert (tmp_path / "old.py").read_text() == SCRIPT
+    assert "+from relay2relax import relay_ir" in shown.stdout
+    assert "old.py:12: renamed: _op.nn.relu -> relay_ir.op.nn.relu" in shown.stdout
+    assert shown.stdout.endswith("4 renamed, 3 replaced, 0 needs a person\n")
+    changed = run_here(["modernize", "old.py", "--in-place"], tmp_path, {})
+    assert changed.returncode == 0
+    assert (tmp_path / "old.py").read_text() == AFTER
+    runpy.run_path(str(tmp_path / "old.py"))
+    assert "nn.dense(%x, %w" in capsys.readouterr().out
+
+
+def test_what_needs_a_person_says_why(tmp_path: Path) -> None:
+    pytest.importorskip("libcst")
+    (tmp_path / "old.py").write_text(BY_HAND)
+    done = run_here(["modernize", "old.py", "--json"], tmp_path, {})
+    found = json.loads(done.stdout)
+    assert [(one["line"], one["kind"], one["theirs"]) for one in found["remarks"]] == [
+        (2, "needs a person", "relay.build"),
+        (3, "needs a person", ".checked_type"),
+        (4, "needs a person", "relay.frontend.from_keras"),
+    ]
+    assert all(one["why"] for one in found["remarks"])
+    assert found["diff"] == ""
+
+
+def test_notebooks_keep_their_cells(tmp_path: Path) -> None:
+    pytest.importorskip("libcst")
+    cells = [["!pip install tvm\n", "from tvm import relay"], ["x = relay.var('x', shape=(2,))\n", "%time x"]]
+    code = [{"cell_type": "code", "metadata": {}, "outputs": [], "source": one} for one in cells]
+    text = {"cell_type": "markdown", "metadata": {}, "source": ["# relay.var"]}
+    document = {"cells": [code[0], text, code[1]], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    (tmp_path / "old.ipynb").write_text(json.dumps(document))
+    done = run_here(["modernize", "old.ipynb", "--in-place"], tmp_path, {})
+    assert done.stdout.startswith("old.ipynb:cell 2, 1: replaced: relay.var -> relay_ir.var\n")
+    found = json.loads((tmp_path / "old.ipynb").read_text())["cells"]
+    assert "".join(found[0]["source"]) == "from relay2relax import relay_ir\n\n!pip install tvm"
+    assert found[1] == text
+    assert "".join(found[2]["source"]) == "x = relay_ir.var('x', shape=(2,))\n%time x"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("old.py", b"def (\n", "is not Python"),
+        ("old.py", b"\xff\xfe", "is not UTF-8"),
+        ("old.ipynb", b"[]", "is not a notebook"),
+        ("old.ipynb", b'{"cells": [{}]}', "is not a notebook"),
+    ],
+)
+def test_files_that_are_none_are_refused(name: str, content: bytes, words: str, tmp_path: Path) -> None:
+    pytest.importorskip("libcst")
+    (tmp_path / name).write_bytes(content)
+    done = run_here(["modernize", name, "--in-place"], tmp_path, {})
+    assert (done.returncode, words in done.stderr, "Traceback" in done.stderr) == (3, True, False), done.stderr
+    assert (tmp_path / name).read_bytes() == content
+
+
+def test_every_equivalent_of_the_tables_is_there() -> None:
+    from relay2relax.compat.modernize.equivalents import equivalent, room_exists
+    from relay2relax.compat.table import all_modules
+    from relay2relax.compat.table.entry import Names
+
+    for module in all_modules():
+        for part in module.parts:
+            if isinstance(part, Names):
+                for word in part.today.split():
+                    assert room_exists(word.partition("=")[2]), word
+    found = equivalent("tvm.relay.nn.conv2d")
+    assert found is not None
+    assert found[0].ours == "relay_ir.op.nn.conv2d"
