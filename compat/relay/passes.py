@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -12,9 +13,11 @@ from relay2relax.compat.finder import AbsentName
 from relay2relax.compat.relay.inferring import InferType
 from relay2relax.compat.running.functions import get_global_func
 from relay2relax.compat.running.targets import Target
+from relay2relax.compat.table.options import OPTIONS, USED
 from relay2relax.compat.vocabulary.teaching import Face, Lesson, face
 from relay2relax.core import passes as core
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError, mistake
+from relay2relax.core.errors.table import translating
 from relay2relax.ops.registry.table import relay_names
 from relay2relax.relay_ir import transform
 from relay2relax.relay_ir.inference.infer import infer_type
@@ -68,6 +71,9 @@ def run(self: core.Pass[object], mod: object) -> object:
     return _call(self if alone else _Inferring(self), mod)
 
 
+_said: set[str] = set()
+
+
 def pass_context(
     self: core.PassContext,
     opt_level: int = 2,
@@ -77,8 +83,18 @@ def pass_context(
     config: Mapping[str, object] | None = None,
     **others: object,
 ) -> None:
-    """Make a context; options that nothing here has are accepted, and change nothing."""
+    """Make a context; options of TVM's that change nothing here are said once.
+
+    Raises Relay2RelaxError for one that TVM does not have.
+    """
     given = dict(config or {})
+    for name in given:
+        if name in OPTIONS and name not in USED | core.CONFIGS.keys() and name not in _said:
+            _said.add(name)
+            warnings.warn(f"the option {name} changes nothing here", stacklevel=2)
+        elif name not in OPTIONS and name not in core.CONFIGS:
+            names = ", ".join(sorted(OPTIONS))
+            raise Relay2RelaxError(mistake(translating.CHOICE, what="option of a pass", name=repr(name), known=names))
     known = {name: value for name, value in given.items() if name in core.CONFIGS}
     _context_init(
         self, opt_level, tuple(required_pass or ()), tuple(disabled_pass or ()),
@@ -390,27 +406,10 @@ def _current() -> core.PassContext:
 
 
 _default: list[core.PassContext] = []
-# Options of TVM's passes over Relay; those that nothing here has are accepted.
-_OPTIONS = (
-    "relay.backend.use_auto_scheduler",
-    "relay.backend.use_meta_schedule",
-    "relay.backend.disable_compile_engine_cache",
-    "relay.backend.tir_converter",
-    "relay.FuseOps.max_depth",
-    "relay.FuseOps.link_params",
-    "relay.remove_standalone_reshapes.enable",
-    "relay.ToMixedPrecision.keep_orig_output_dtype",
-    "relay.collage.tvm_max_depth",
-    "relay.frontend.fill_span",
-    "relay.fallback_device_type",
-    "tir.disable_vectorize",
-    "tir.add_lower_pass",
-    "tir.enable_equiv_terms_in_cse_tir",
-)
 
 
 def _list_configs() -> dict[str, dict[str, str]]:
-    return {name: {"type": "IntImm"} for name in (*core.CONFIGS, *_OPTIONS)}
+    return {name: {"type": "IntImm"} for name in sorted({*core.CONFIGS, *OPTIONS})}
 
 
 def lessons() -> Iterator[Lesson]:

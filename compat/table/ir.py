@@ -64,7 +64,7 @@ MODULES = (
     Module("tvm.ir.transform", PASSES, today="relay_ir.transform"),
     Module("tvm.ir.instrument", (INSTRUMENTS,)),
     Module("tvm.ir.analysis"),
-    Module("tvm.ir.supply", (Names("compat.relay.supply", "NameSupply GlobalVarSupply"),)),
+    Module("tvm.ir.supply", (Names("relay_ir.ir.supply", "NameSupply GlobalVarSupply"),)),
     Module(
         "tvm.ir.diagnostics",
         (

@@ -138,6 +138,7 @@ def lessons() -> Iterator[Lesson]:
     yield Lesson(ir.RelayExpr, "astext", text)
     yield Lesson(ir.Call, "type_args", _TypeArgs())
     yield Lesson(ir.RelayExpr, "__str__", _shown)
+    yield Lesson(ir.RelayExpr, "show", lambda self, **options: print(self))
     yield Lesson(ir.RelayExpr, "same_as", lambda self, other: self == other)
     yield Lesson(ir.RelayExpr, "virtual_device_", property(_virtual_device))
     yield constructor(ir.Var, name_hint="name")

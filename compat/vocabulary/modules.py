@@ -163,6 +163,7 @@ def lessons() -> Iterator[Lesson]:
         "clone": lambda self: replace(self),
         "_add": lambda self, var, value, update=True: set_item(self, var, value),
         "same_as": lambda self, other: self is other,
+        "show": lambda self, **options: print(self),
     }  # fmt: skip
     for name, value in taught.items():
         yield Lesson(IRModule, name, value)

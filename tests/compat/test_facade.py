@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -183,3 +184,16 @@ def test_types_are_solved_by_hand() -> None:
     inner = relay_ir.IncompleteType()
     with pytest.raises(Relay2RelaxError, match="contain itself"):
         TypeSolver().unify(inner, relay_ir.TupleType((inner, inner)))
+
+
+def test_options_that_change_nothing_are_said_once() -> None:
+    with compat.installed():
+        import tvm
+
+        with pytest.warns(UserWarning, match="tir.disable_assert changes nothing here"):
+            tvm.transform.PassContext(config={"tir.disable_assert": True})
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            tvm.transform.PassContext(config={"tir.disable_assert": True, "relay.FuseOps.max_depth": 5})
+        with pytest.raises(Relay2RelaxError, match=r"relay\.nothing"):
+            tvm.transform.PassContext(config={"relay.nothing": 1})
