@@ -18,7 +18,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "report.html": ["report_to_html"],
         "report.junit": ["report_to_junit"],
         "report.markdown": ["plans_as_markdown", "report_as_markdown"],
-        "report.model": ["Entry", "Report", "changes", "report_from_json", "report_to_json"],
+        "report.model": ["Entry", "Report", "changes", "report_from_json", "report_schema", "report_to_json"],
         "report.sarif": ["report_to_sarif"],
         "verdict": ["Verdict"],
     },
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from relay2relax.migrate.report.html import report_to_html
     from relay2relax.migrate.report.junit import report_to_junit
     from relay2relax.migrate.report.markdown import plans_as_markdown, report_as_markdown
-    from relay2relax.migrate.report.model import Entry, Report, changes, report_from_json, report_to_json
+    from relay2relax.migrate.report.model import Entry, Report, changes, report_from_json, report_schema, report_to_json
     from relay2relax.migrate.report.sarif import report_to_sarif
     from relay2relax.migrate.verdict import Verdict
 
@@ -51,6 +51,7 @@ __all__ = [
     "refused",
     "report_as_markdown",
     "report_from_json",
+    "report_schema",
     "report_to_html",
     "report_to_json",
     "report_to_junit",

@@ -25,12 +25,14 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 @dataclass(frozen=True, slots=True)
 class Options:
     """How all models are converted: ``convert`` are options of that command, ``seconds`` the time
-    that each has, ``jobs`` how many are converted at a time.
+    that each has, ``jobs`` how many are converted at a time. With ``pages`` each gets a page that
+    shows it.
     """
 
     convert: tuple[str, ...] = ()
     seconds: float = 600.0
     jobs: int = 1
+    pages: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +118,4 @@ def _jobs(artefacts: Iterable[Artefact], out: Path, options: Options) -> Iterato
         taken[word.lower()] += 1
         number = taken[word.lower()]
         folder = out / MODELS / (word if number == 1 else f"{word}-{number}")
-        yield Job(one.name, one.path, one.params, folder, options.convert, options.seconds)
+        yield Job(one.name, one.path, one.params, folder, options.convert, options.seconds, options.pages)

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from relay2relax.core.errors import ExitCode
 from relay2relax.core.source import visible
 from relay2relax.migrate.report.model import Entry
@@ -25,6 +27,8 @@ from relay2relax.migrate.verdict import Verdict
 
 # Beside the limit of time, which the command keeps by itself: what starting and ending it takes.
 _GRACE = 30.0
+# The page of a model, beside its script.
+PAGE = "view.html"
 _FAILED: Mapping[int, Verdict] = {
     ExitCode.USAGE: Verdict.UNREADABLE,
     ExitCode.INPUT: Verdict.UNREADABLE,
@@ -38,6 +42,8 @@ _FAILED: Mapping[int, Verdict] = {
 class Job:
     """What converting one model takes: its files, the folder to write into, options of ``convert``,
     and seconds after which it is stopped.
+
+    With ``page`` a page that shows the model is written as well.
     """
 
     name: str
@@ -46,12 +52,20 @@ class Job:
     folder: Path
     options: tuple[str, ...]
     seconds: float
+    page: bool = False
 
     def command(self) -> list[str]:
         """Return the command line."""
-        given = () if self.params is None else ("--params", str(self.params))
-        line = ["convert", str(self.model), "--out", str(self.folder), "--json", "--quiet", *given, *self.options]
-        return [sys.executable, "-m", "relay2relax", *line]
+        line = ["convert", str(self.model), "--out", str(self.folder), "--json", "--quiet", *self._params()]
+        return [sys.executable, "-m", "relay2relax", *line, *self.options]
+
+    def page_command(self) -> list[str]:
+        """Return the command line that writes the page."""
+        line = ["view", str(self.model), "--out", str(self.folder / PAGE), "--quiet", "--force", *self._params()]
+        return [sys.executable, "-m", "relay2relax", *line, "--allow-missing", f"--limit-time={self.seconds:g}s"]
+
+    def _params(self) -> tuple[str, ...]:
+        return () if self.params is None else ("--params", str(self.params))
 
 
 class Running:
@@ -90,20 +104,31 @@ def convert_one(job: Job, running: Running | None = None) -> Entry:
 
     Its process is known to ``running``, and is ended after the time that it has.
     """
+    running = running or Running()
+    done = _run(job.command(), job.seconds, running)
+    if done is None:
+        return _entry(job, Verdict.STOPPED, f"it took more than {job.seconds:g} s")
+    entry = entry_of(job, *done)
+    if not (job.page and entry.files):
+        return entry
+    shown = _run(job.page_command(), job.seconds, running)
+    if shown is not None and shown[0] == 0:
+        return replace(entry, page=PAGE, files=(*entry.files, PAGE))
+    return replace(entry, warnings=(*entry.warnings, "there is no page of the model: view failed"))
+
+
+def _run(line: Sequence[str], seconds: float, running: Running) -> tuple[int, bytes, bytes] | None:
+    """Return the exit code and what a command printed and said, None where it took too long."""
     # A session of its own: what it starts ends with it.
     process = subprocess.Popen(
-        job.command(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
+        line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
     )
-    with (running or Running()).hold(process):
+    with running.hold(process):
         try:
-            printed, said = process.communicate(timeout=job.seconds + _GRACE)
+            printed, said = process.communicate(timeout=seconds + _GRACE)
         except subprocess.TimeoutExpired:
-            return _entry(job, Verdict.STOPPED, f"it took more than {job.seconds:g} s")
-    return entry_of(job, process.returncode, printed, said)
+            return None
+    return process.returncode, printed, said
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
@@ -118,9 +143,9 @@ def entry_of(job: Job, code: int, printed: bytes, said: bytes) -> Entry:
     if code < 0:
         return _entry(job, Verdict.CRASHED, f"the process was ended by {signal.Signals(-code).name}")
     try:
-        document = json.loads(printed)
+        document = _shown(json.loads(printed))
     except ValueError:
-        last = said.decode(errors="replace").strip().splitlines()
+        last = visible(said.decode(errors="replace"), lines=True).strip().splitlines()
         return _entry(job, Verdict.CRASHED, last[-1] if last else f"it ended with {code}, and printed nothing")
     problems = tuple(_problem(one) for one in document["errors"])
     if code not in (ExitCode.FINE, ExitCode.DIFFERS) and "check" not in document:
@@ -133,7 +158,7 @@ def _converted(job: Job, document: Mapping[str, Any], problems: Sequence[str]) -
     check, dropped = document["check"], document["receipt"]["dropped"]
     lacking = [f"{one['operator']}: {one['why']}" for one in document["as_tensorir"]]
     rows = check.get("rows", [])
-    wrong = [f"{row['program']} on {row['backend']}: {row['reason']}" for row in rows if not row["agrees"]]
+    wrong = [_difference(row) for row in rows if not row["agrees"]]
     if check["agrees"] is False:
         verdict, why = Verdict.DIFFERENCE, wrong
     elif check["agrees"] is None:
@@ -146,16 +171,38 @@ def _converted(job: Job, document: Mapping[str, Any], problems: Sequence[str]) -
     return Entry(
         job.name,
         verdict.value,
-        tuple(map(visible, why)),
+        tuple(why),
         params=_text(job.params),
         calls=document["relay_calls"],
         as_tensorir=tuple(lacking),
         receipt=dict(document["receipt"]),
         compared=tuple(sorted({row["backend"] for row in rows})),
         off=max(off, default=None),
-        warnings=tuple(map(visible, document["warnings"])),
-        files=tuple(map(visible, document["files"])),
+        where=tuple(check.get("where", ())),
+        warnings=tuple(document["warnings"]),
+        files=tuple(document["files"]),
+        folder=f"{job.folder.parent.name}/{job.folder.name}",
     )
+
+
+def _difference(row: Mapping[str, Any]) -> str:
+    """Return what an output of a check is off by."""
+    head = f"{row['program']} on {row['backend']}, output {row['output']}"
+    if row["max_abs"] is None:
+        return f"{head}: {row['reason']}"
+    return f"{head}: off by {row['max_abs']:.3g}, {row['of_scale']:.2g} of the largest value; {row['reason']}"
+
+
+def _shown(value: Any) -> Any:
+    """Return a document whose words are as messages show them."""
+    match value:
+        case str():
+            return visible(value)
+        case list():
+            return [_shown(one) for one in value]
+        case dict():
+            return {key: _shown(one) for key, one in value.items()}
+    return value
 
 
 def _problem(error: Mapping[str, Any]) -> str:
@@ -164,7 +211,7 @@ def _problem(error: Mapping[str, Any]) -> str:
 
 
 def _entry(job: Job, verdict: Verdict, *why: str) -> Entry:
-    return Entry(job.name, verdict.value, tuple(map(visible, why)), params=_text(job.params))
+    return Entry(job.name, verdict.value, why, params=_text(job.params))
 
 
 def _text(path: Path | None) -> str:

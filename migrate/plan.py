@@ -10,7 +10,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
 from relay2relax import relay_ir, translator
 from relay2relax.core.dtype import Array
@@ -18,6 +19,7 @@ from relay2relax.core.errors import Diagnostic, ExitCode, Relay2RelaxError
 from relay2relax.graph import MSCGraph
 from relay2relax.migrate.takers import takers
 from relay2relax.migrate.verdict import Verdict
+from relay2relax.parity.matrix.model import data_frame, html_table
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.translator.summary import Summary, summarize
 from relay2relax.translator.work import work_of
@@ -71,6 +73,20 @@ class Plan:
         for row in self.as_tensorir:
             yield f"{row.operator}: {', '.join(row.why)}" if row.why else row.operator
         yield from (f"dropped: {said}" for said in self.dropped)
+
+    def to_dataframe(self) -> Any:
+        """Return a row for each operator as a frame of pandas.
+
+        Raises UnsupportedError where that is not installed.
+        """
+        return data_frame(self._rows())
+
+    def _rows(self) -> list[dict[str, object]]:
+        return [asdict(one) for one in self.operators]
+
+    def _repr_html_(self) -> str:
+        said = "; ".join((f"{self.model}: {self.verdict.value}", *self.why()))
+        return html_table([one.name for one in fields(translator.Becomes)], self._rows(), said)
 
     def to_json(self) -> dict[str, object]:
         """Return the plan as plain values; of problems their codes and titles."""

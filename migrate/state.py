@@ -71,5 +71,5 @@ def key_of(job: Job, version: str) -> str:
     Raises OSError where a file cannot be read.
     """
     params = "" if job.params is None else f"{job.params.name} {file_digest(job.params)}"
-    parts = [version, job.name, file_digest(job.model), params, *job.options, f"{job.seconds:g}"]
+    parts = [version, job.name, file_digest(job.model), params, *job.options, f"{job.seconds:g}", str(job.page)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -14,7 +14,7 @@ import lazy_loader
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "search": ["OVERS", "RELAX_PASSES", "Bisected", "Over", "Probe", "bisect"],
+        "search": ["OVERS", "RELAX_PASSES", "Bisected", "Over", "Probe", "bisect", "bisect_trial"],
         "float64": ["Collected", "Judgement", "in_float64", "judge"],
         "checks": ["Check", "command_check", "comparison_check"],
         "matrix.batches": ["KINDS", "SWEPT", "Batch", "Kind", "loaded", "swept"],
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
         translated_program,
     )
     from relay2relax.parity.reduction import NothingFailsError, Reduced, Try, reduce
-    from relay2relax.parity.search import OVERS, RELAX_PASSES, Bisected, Over, Probe, bisect
+    from relay2relax.parity.search import OVERS, RELAX_PASSES, Bisected, Over, Probe, bisect, bisect_trial
 
 __all__ = [
     "DECADES",
@@ -89,6 +89,7 @@ __all__ = [
     "Repeat",
     "Try",
     "bisect",
+    "bisect_trial",
     "command_check",
     "compare",
     "compare_passes",

@@ -99,7 +99,7 @@ def bisect(
     trial = Trial.of(typed, values, tolerance=tolerance)  # type: ignore[arg-type]
     match over:
         case "nodes":
-            return _over_nodes(trial, backend, via)
+            return bisect_trial(trial, backend, via)
         case "relax-passes":
             return _over_relax_passes(trial, passes or RELAX_PASSES, backend, via)
         case "rules":
@@ -107,7 +107,10 @@ def bisect(
     raise UnsupportedError(mistake(translating.CHOICE, what="search over", name=repr(over), known=", ".join(OVERS)))
 
 
-def _over_nodes(trial: Trial, backend: str, via: Via) -> Bisected:
+def bisect_trial(trial: Trial, backend: str, via: Via) -> Bisected:
+    """Return which call of a model that was run makes results part, as :func:`bisect` does over
+    nodes.
+    """
     report = node_report(
         trial.module, trial.arguments, _NAMES[via], lambda mod: translate(mod, via), backend, trial.sheet.length
     )

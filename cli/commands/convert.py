@@ -137,7 +137,7 @@ def run(asked: Conversion, check: bool | None, as_json: bool) -> None:
             "files": [*sorted(contents), _names(stem)[-1]],
             "seconds": round(time.perf_counter() - start, 3),
         }
-    whole, checked, written = _delivered(folder, stem, contents, summary, module, values, check, floats)
+    whole, checked, written = _delivered(folder, stem, contents, summary, module, values, check, floats, form.via)
     files.tell_stem(model)
     if as_json:
         outcome.deliver(whole)
@@ -174,6 +174,7 @@ def _delivered(
     values: Mapping[str, Array],
     check: bool | None,
     floats: relay_ir.IRModule | None,
+    via: translator.Via,
 ) -> tuple[Mapping[str, object], checking.Check, Sequence[Path]]:
     """Write all files, check them, and write what the check found into the summary.
 
@@ -189,7 +190,7 @@ def _delivered(
     if check is False:
         return whole, begun, written
     with screen.progress("checking what was written"):
-        found = checking.check(folder.path / script, module, values, check is True, floats)
+        found = checking.check(folder.path / script, module, values, check is True, floats, via)
         whole = {**summary, "check": found.to_json()}
         folder.write({last: _text(whole)}, stay=tuple(contents))
     return whole, found, written

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from relay2relax import relay_ir, translator
+from relay2relax import parity, relay_ir, translator
 from relay2relax.cli import outcome, screen
 from relay2relax.cli.converted import folder
 from relay2relax.core.dtype import Array
@@ -27,11 +27,15 @@ _UNASKED, _ASKED, _LONGEST = 4.0, 600.0, 30
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What a check found: ``report``, or ``why`` there is none."""
+    """What a check found: ``report``, or ``why`` there is none.
+
+    Where an output differs ``where`` says at which nodes it begins, and which results are right.
+    """
 
     report: translator.Report | None
     why: str = ""
     seconds: float = 0.0
+    where: tuple[str, ...] = ()
 
     @property
     def agrees(self) -> bool | None:
@@ -41,6 +45,7 @@ class Check:
     def to_json(self) -> dict[str, object]:
         """Return what the summary says of the check."""
         head: dict[str, object] = {"agrees": self.agrees, "why_not": self.why, "seconds": round(self.seconds, 3)}
+        head |= {"where": list(self.where)} if self.where else {}
         return head if self.report is None else {**self.report.to_json(), **head}
 
     def end(self, script: str) -> None:
@@ -66,6 +71,7 @@ class Check:
                 worst = max((row.difference for row in rows), key=lambda one: one.of_scale)
                 off = f", off by at most {worst.of_scale:.2g} of the largest value" if worst.max_abs else ""
                 yield f"{check} {screen.verdict(worst.verdict)}{off}"
+        yield from map(visible, self.where)
         if self.report.left_out:
             left = ", ".join(f"{one.backend} ({one.why})" for one in self.report.left_out)
             yield visible(f"not checked on {left}{self.why and f': {self.why}'}")
@@ -84,6 +90,7 @@ def check(
     params: Mapping[str, Array],
     asked: bool,
     floats: relay_ir.IRModule | None = None,
+    via: translator.Via = "graph",
 ) -> Check:
     """Return how what ``convert`` wrote at ``script`` compares with the ``module`` that it was made
     of, with its ``params``.
@@ -113,6 +120,7 @@ def check(
         return Check(translator.Report((), left_out=tuple(left_out)), hint, time.perf_counter() - start)
     with nullcontext() if asked else Limits(seconds=_LONGEST):
         found: list[translator.Report] = []
+        where: list[str] = []
         for program, one in _entries(module, written):
             try:
                 trial = translator.trial_of(program, one, params)
@@ -121,12 +129,34 @@ def check(
                     raise
                 return Check(None, _why(error, "Relay itself cannot be run: "), time.perf_counter() - start)
             try:
-                found.append(translator.script_report(trial, one, backends, () if found else left_out))
+                collected = parity.Collected()
+                with translator.outputs_shown(collected.add):
+                    found.append(translator.script_report(trial, one, backends, () if found else left_out))
+                where += _where(trial, found[-1], collected, via)
             except (LimitError, OutOfMemoryError) as error:
                 if asked:
                     raise
                 return Check(None, _why(error), time.perf_counter() - start)
-    return Check(translator.joined(found), hint, time.perf_counter() - start)
+    return Check(translator.joined(found), hint, time.perf_counter() - start, tuple(where))
+
+
+def _where(
+    trial: translator.Trial, report: translator.Report, collected: parity.Collected, via: translator.Via
+) -> Iterator[str]:
+    """Yield where outputs that differ begin to, and which results are nearest to float64."""
+    wrong = [row for row in report.rows if not row.difference.agrees and row.failure is None]
+    backends = {row.backend for row in wrong}
+    if "numpy" in backends:
+        yield "it differs on numpy, so the translation is to blame, or what was written of it"
+    elif wrong:
+        yield f"it agrees on numpy, so {', '.join(sorted(backends))} is to blame"
+    for backend in dict.fromkeys(row.backend for row in wrong if row.backend != "tvm"):
+        yield str(parity.bisect_trial(trial, backend, via))
+    if wrong:
+        try:
+            yield from map(str, parity.judge(trial.module, trial.arguments, collected.results))
+        except Relay2RelaxError as error:
+            yield f"which side is right is not known: {error.diagnostics[0].title}"
 
 
 def _entries(

@@ -134,6 +134,7 @@ def migrate(
     baseline: Annotated[
         Optional[Path], typer.Option("--baseline", help="An earlier report.json: say what changed since.")
     ] = None,
+    pages: Annotated[bool, typer.Option("--pages", help="Write a page that shows each model, too.")] = False,
     dask: Annotated[str, typer.Option("--dask", metavar="ADDRESS", help="Convert on a dask cluster.")] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -150,7 +151,7 @@ def migrate(
     given += [f"--schedule={schedule.value}"] if schedule else []
     given += [f"--limit-memory={limit_memory}"] if limit_memory else []
     given += [] if check is None else ["--check" if check else "--no-check"]
-    options = Options((*given, f"--limit-time={timeout:g}s"), timeout, jobs)
+    options = Options((*given, f"--limit-time={timeout:g}s"), timeout, jobs, pages)
     command.run(places, out, command.How(options, fail_on.value, baseline, dask, as_json))
 
 

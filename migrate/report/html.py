@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from urllib.parse import quote
 
 from relay2relax.core.amounts import counted
 from relay2relax.core.source import visible
@@ -16,7 +17,7 @@ _ADVICE = {
     Verdict.TENSORIR: "It runs and agrees. Passes over Relax do not see into the operators that are TensorIR.",
     Verdict.LOSSY: "It agrees. Read in the map what was dropped, and whether anything of yours needs it.",
     Verdict.UNCHECKED: "It is converted. Compare it with recorded inputs: relay2relax compare MODEL FOLDER.",
-    Verdict.DIFFERENCE: "Do not use it. relay2relax compare MODEL --per-node names the first node that differs.",
+    Verdict.DIFFERENCE: "Do not use it. Below stands what differs, where, and what to do.",
     Verdict.REFUSED: "relay2relax explain CODE says more of each problem, and what helps.",
     Verdict.UNREADABLE: "Look at the file: relay2relax explain CODE says what was expected.",
     Verdict.STOPPED: "Run it again with a larger --timeout or --limit-memory.",
@@ -60,7 +61,10 @@ def _page(report: Report, changed: Sequence[str]) -> Iterator[str]:
     yield "</tr></thead>\n<tbody>"
     for entry in sorted(report.models, key=lambda one: (-one.rank, one.name)):
         yield from _row(entry)
-    yield f"</tbody>\n</table>\n<p>relay2relax {_text(report.version)}</p>\n</body>\n</html>"
+    yield "</tbody>\n</table>"
+    for entry in report.models:
+        yield from _answered(entry)
+    yield f"<p>relay2relax {_text(report.version)}</p>\n</body>\n</html>"
 
 
 def _counts(report: Report) -> Iterator[str]:
@@ -70,10 +74,24 @@ def _counts(report: Report) -> Iterator[str]:
     yield "</tbody>\n</table>"
 
 
+def _answered(entry: Entry) -> Iterator[str]:
+    """Yield a section on a model whose results differ."""
+    answers = entry.answers()
+    if answers:
+        yield f"<section>\n<h2>{_text(entry.name)}</h2>"
+        for question, lines in answers.items():
+            yield f"<h3>{_text(question)}</h3>"
+            yield from _listed(lines)
+        yield "</section>"
+
+
 def _row(entry: Entry) -> Iterator[str]:
     verdict = Verdict(entry.verdict)
     off = f", off by at most {entry.off:.2g} of the largest value" if entry.off else ""
-    yield f"<tr><td>{_text(entry.name)}</td><td>{_verdict(verdict)}</td><td>{entry.calls or ''}</td>"
+    name = _text(entry.name)
+    if entry.page:
+        name = f'<a href="{escape(quote(f"{entry.folder}/{entry.page}"))}">{name}</a>'
+    yield f"<tr><td>{name}</td><td>{_verdict(verdict)}</td><td>{entry.calls or ''}</td>"
     yield f"<td>{_text(', '.join(entry.compared) + off)}</td><td>"
     if len(entry.why) == 1:
         yield _text(entry.why[0])

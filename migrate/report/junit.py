@@ -35,6 +35,8 @@ def report_to_junit(report: Report) -> bytes:
             found = xml.SubElement(case, kind, message=f"{one.verdict}: {why}")
             if kind != "skipped":
                 found.set("type", one.verdict)
+            if one.where:
+                found.text = _text("\n".join(one.where))
     suites = xml.Element("testsuites")
     suites.append(suite)
     xml.indent(suites)

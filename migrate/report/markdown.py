@@ -31,7 +31,14 @@ def report_as_markdown(report: Report, changed: Sequence[str] = ()) -> str:
     if changed:
         lines += ["## Changed", "", *(f"- {escaped(line)}" for line in changed), ""]
     rows = ((one.name, one.verdict, str(one.calls), _compared(one), "; ".join(one.why)) for one in report.models)
-    return "\n".join([*lines, _table(("model", "verdict", "operators", "compared", "why"), rows), ""])
+    lines += [_table(("model", "verdict", "operators", "compared", "why"), rows), ""]
+    for one in report.models:
+        answers = one.answers()
+        lines += ["", f"## {escaped(one.name)}"] if answers else []
+        for question, said in answers.items():
+            lines += ["", f"**{question}**", "", *(f"- {escaped(line)}" for line in said)]
+        lines += [""] if answers else []
+    return "\n".join(lines)
 
 
 def _compared(entry: Entry) -> str:

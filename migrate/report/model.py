@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, Optional
+from typing import Annotated, Any, Literal, Optional
 
-from relay2relax.core.schema import Form, field, read_json, to_lines
+import msgspec
+from msgspec import Meta
+
+from relay2relax.core.schema import Form, field, read_json, to_lines, to_plain
 from relay2relax.migrate.verdict import Verdict
+from relay2relax.parity.matrix.model import data_frame, html_table
 
 
 class Entry(Form):
@@ -18,11 +22,14 @@ class Entry(Form):
     any. ``calls``  how many operators Relay calls. ``as_tensorir``  operators that became TensorIR,
     with the reasons. ``receipt``  how many things were kept, moved, implied and dropped.
     ``compared``  backends on which the result was compared with Relay, and ``off``  by how much it
-    was off at most, as a share of the largest value. ``files``  what was written.
+    was off at most, as a share of the largest value. ``where``  of an output that differs: the node
+    at which that begins, and which results are nearest to float64. ``files``  what was written, and
+    ``folder``  where, below that of the report. ``page``  the name of a page among them that shows
+    the model, "" without one.
     """
 
     name: str
-    verdict: str
+    verdict: Annotated[str, Meta(extra_json_schema={"enum": [one.value for one in Verdict]})]
     why: tuple[str, ...] = ()
     params: str = ""
     calls: int = 0
@@ -30,8 +37,31 @@ class Entry(Form):
     receipt: dict[str, int] = field(default_factory=dict)
     compared: tuple[str, ...] = ()
     off: Optional[float] = None
+    where: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    folder: str = ""
+    page: str = ""
+
+    def answers(self) -> dict[str, tuple[str, ...]]:
+        """Return what somebody asks of a model whose results differ, and the answers; nothing for
+        others.
+        """
+        if self.verdict != Verdict.DIFFERENCE.value:
+            return {}
+        given = f" --params {self.params}" if self.params else ""
+        off = f": off by {self.off:.2g} of the largest value" if self.off is not None else ""
+        commands = (
+            f"relay2relax reduce {self.name}{given} makes a small model of what differs.",
+            f"relay2relax bisect {self.name}{given} --over rules says which rule of C is to blame, if one is.",
+        )
+        return {
+            "Is it safe?": (f"No. What was converted computes something else than Relay{off}.",),
+            "What changed?": self.why,
+            "Where, and which side is right?": self.where
+            or ("It was not searched: compare --per-node --float64 does.",),
+            "What to do?": ("Keep the old model in use until this is understood.", *commands),
+        }
 
     @property
     def rank(self) -> int:
@@ -59,6 +89,23 @@ class Report(Form):
         found = Counter(one.verdict for one in self.models)
         return {verdict: found[verdict.value] for verdict in Verdict if found[verdict.value]}
 
+    def to_json(self) -> dict[str, object]:
+        """Return the report as plain values, as report.json has them."""
+        found: dict[str, object] = to_plain(self)
+        return found
+
+    def to_dataframe(self) -> Any:
+        """Return a row for each model as a frame of pandas.
+
+        Raises UnsupportedError where that is not installed.
+        """
+        return data_frame([to_plain(one) for one in self.models])
+
+    def _repr_html_(self) -> str:
+        counts = ", ".join(f"{count} {verdict.value}" for verdict, count in self.counts().items())
+        rows = [{"model": one.name, "verdict": one.verdict, "why": "; ".join(one.why)} for one in self.models]
+        return html_table(("model", "verdict", "why"), rows, counts or "no models")
+
     def worse_than(self, limit: Verdict) -> Sequence[Entry]:
         """Return the models that fare as ``limit`` says, or worse."""
         return [one for one in self.models if one.rank >= limit.rank]
@@ -67,6 +114,11 @@ class Report(Form):
 def report_to_json(report: Report) -> str:
     """Return ``report`` as a JSON document."""
     return to_lines(report)
+
+
+def report_schema() -> dict[str, Any]:
+    """Return the JSON Schema of report.json, as ``docs/reference/report.schema.json`` has it."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **msgspec.json.schema(Report)}
 
 
 def report_from_json(text: str | bytes, what: str = "the report") -> Report:

@@ -49,6 +49,6 @@ def _result(entry: Entry) -> dict[str, object]:
     return {
         "ruleId": verdict.value,
         "level": _LEVELS.get(verdict, "error"),
-        "message": {"text": "; ".join(entry.why) or _MEANINGS[verdict]},
+        "message": {"text": "; ".join((*entry.why, *entry.where)) or _MEANINGS[verdict]},
         "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(entry.name)}}}],
     }

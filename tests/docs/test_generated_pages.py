@@ -31,6 +31,11 @@ def test_legacy_api() -> None:
     assert script.PAGE.read_text() == script.page(), "run python tools/legacy_api_page.py"
 
 
+def test_schema_of_reports() -> None:
+    script = _script("report_schema")
+    assert script.PAGE.read_text() == script.page(), "run python tools/report_schema.py"
+
+
 def test_every_decision_is_in_the_list() -> None:
     folder = ROOT / "docs" / "decisions"
     listed = (folder / "index.md").read_text().splitlines()
