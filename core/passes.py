@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from relay2relax.core.collection import collection_paused
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
+from relay2relax.core.errors.extensions import ask, returned
 from relay2relax.core.errors.table import files
 from relay2relax.core.limits import check
 from relay2relax.core.progress import each
@@ -199,6 +200,8 @@ class Sequential(Pass[M]):
         context = PassContext.current()
         with each("passes", self.passes) as rest:
             for one in rest:
+                if not isinstance(one, Pass):
+                    raise returned(f"the sequence {self.name}", "passes", one)
                 if context.enabled(one.info):
                     mod = one(mod)
         return mod
@@ -218,8 +221,12 @@ class ModulePass(Pass[M]):
         return PassInfo(self.name, self.level)
 
     def transform(self, mod: M) -> M:
-        """Return what ``change`` makes of ``mod``."""
-        return self.change(mod, PassContext.current())
+        """Return what ``change`` makes of ``mod``; raises ExtensionError where it fails."""
+        what = f"the pass {self.name}"
+        made: object = ask(self.change, mod, PassContext.current(), what=what)
+        if not isinstance(made, type(mod)):
+            raise returned(what, "a module", made)
+        return made
 
 
 def pass_decorator(

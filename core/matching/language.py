@@ -11,6 +11,7 @@ from relay2relax.core.matching.patterns import (
     DFPattern,
     DominatorPattern,
     ExprPattern,
+    FunctionPattern,
     IfPattern,
     LetPattern,
     OperatorPattern,
@@ -48,6 +49,11 @@ def is_expr(expr: object) -> ExprPattern:
 def is_op(op_name: str) -> OperatorPattern:
     """Return the pattern of an operator."""
     return OperatorPattern(op_name)
+
+
+def is_function(params: Sequence[DFPattern] | None = None, body: DFPattern | None = None) -> FunctionPattern:
+    """Return the pattern of a function; None stands for any parameters, and for any body."""
+    return FunctionPattern(params, wildcard() if body is None else as_pattern(body))
 
 
 def is_tuple(fields: Sequence[DFPattern] | None) -> TuplePattern:

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from relay2relax.core.errors import mistake
+from relay2relax.core.errors.extensions import ask
 from relay2relax.core.errors.table import patterns as kinds
 from relay2relax.core.matching.constraints import (
     PatternSeq,
@@ -90,6 +91,8 @@ class DFPattern:
 
     def has_attr(self, attrs: Mapping[str, object]) -> AttrPattern:
         """Return this pattern of a call, function or operator that has these attributes."""
+        if not isinstance(attrs, Mapping):
+            raise unfit("what has_attr is given", "a mapping", attrs)
         return AttrPattern(self, dict(attrs))
 
     def has_type(self, ttype: object) -> TypePattern:
@@ -110,6 +113,8 @@ class DFPattern:
 
     def has_shape(self, shape: Iterable[object]) -> ShapePattern:
         """Return this pattern of a tensor of the shape."""
+        if not isinstance(shape, Iterable):
+            raise unfit("what has_shape is given", "a shape", shape)
         return ShapePattern(self, tuple(shape))
 
     def match(self, expr: object, var2val: Mapping[Any, Any] | None = None) -> bool:
@@ -142,11 +147,11 @@ class DFPattern:
 
     def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
         """Return the pattern of a value as this, made of ``parent`` by way of ``path`` alone."""
-        return DominatorPattern(parent, path or WildcardPattern(), self)
+        return DominatorPattern(as_pattern(parent), as_pattern(path or WildcardPattern()), self)
 
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> AltPattern:
         """Return this pattern, or what ``option_constructor`` makes of it."""
-        return self | option_constructor(self)
+        return self | ask(option_constructor, self, what="what optional is given")
 
     def used_by(self, other: DFPattern | PatternSeq, index: int = -1) -> PatternSeq:
         """Return the chain of this and ``other``, which uses it, as its ``index``-th variable."""
@@ -410,14 +415,20 @@ def parts(pattern: DFPattern) -> tuple[DFPattern, ...]:
     return ()
 
 
+def unfit(what: str, expected: str, found: object) -> PatternError:
+    """Return the error for what a pattern cannot be made of, or applied to."""
+    return PatternError(mistake(kinds.PATTERN, what=what, expected=expected, found=type(found).__name__))
+
+
 def as_pattern(given: DFPattern) -> DFPattern:
     """Return ``given``; raises PatternError where it is no pattern."""
     if not isinstance(given, DFPattern):
-        raise PatternError(
-            mistake(kinds.PATTERN, what="a part of a pattern", expected="a pattern", found=type(given).__name__)
-        )
+        raise unfit("a part of a pattern", "a pattern", given)
     return given
 
 
 def as_patterns(given: Iterable[DFPattern]) -> tuple[DFPattern, ...]:
+    """Return patterns; raises PatternError where one of them, or all of it, is none."""
+    if not isinstance(given, Iterable):
+        raise unfit("the parts of a pattern", "patterns in a row", given)
     return tuple(map(as_pattern, given))

@@ -15,6 +15,7 @@ from relay2relax.core.matching.patterns import (
     ExprPattern,
     FunctionPattern,
     TuplePattern,
+    as_pattern,
     parts,
 )
 from relay2relax.core.matching.view import Found
@@ -79,6 +80,7 @@ class Grouper:
 
         What the parts ``also`` of the pattern match may be used outside of the group.
         """
+        as_pattern(pattern)
         found: dict[Expr, Group] = {}
         taken: set[Expr] = set()
         for node in self._candidates(pattern):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from typing import cast
 
-from relay2relax.core.matching.patterns import DFPattern, FunctionPattern
+from relay2relax.core.errors.extensions import ask
+from relay2relax.core.matching.patterns import DFPattern, FunctionPattern, unfit
 from relay2relax.core.matching.view import partitioned
 from relay2relax.core.passes import note_rewritten
 from relay2relax.relay_ir.dataflow_pattern.groups import Grouper
@@ -27,16 +28,24 @@ def partition(
     The function has ``attrs``, and ``PartitionedFromPattern`` besides: the operators in it.
     ``check`` is asked of each part that matches, the nodes of ``expr`` as they are. ``mod`` holds
     the functions and data types that ``expr`` refers to. A function that nothing calls stays as it
-    is. Semantics: TVM's ``PatternPartitioner``.
+    is. Raises ExtensionError where ``check`` raises. Semantics: TVM's ``PatternPartitioner``.
     """
+    if not isinstance(attrs or {}, Mapping):
+        raise unfit("the attributes of a partition", "a mapping", attrs)
     if isinstance(pattern, FunctionPattern):
         return expr
     groups = Grouper(RelayView(expr, mod)).groups(pattern)
+    source = None if mod is None else mod.source
+    where = {} if mod is None else mod.locations
+
+    def wanted(node: Expr) -> bool:
+        return bool(ask(check, node, what="the check of a partition", where=where.get(node), source=source))
+
     done: dict[Expr, Expr] = {}
     for node in nodes(expr):
         done[node] = with_children(node, [done[child] for child in children(node)])
         group = groups.get(node)
-        if group is not None and check(node):
+        if group is not None and wanted(node):
             done[node] = Call(group.function(attrs or {}), tuple(done[one] for one in group.inputs))
     note_rewritten(done)
     return done[expr]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from relay2relax.core.errors import mistake
+from relay2relax.core.errors.extensions import ask, returned
 from relay2relax.core.errors.table import patterns as kinds
-from relay2relax.core.matching.patterns import DFPattern
+from relay2relax.core.matching.patterns import DFPattern, unfit
 from relay2relax.core.matching.view import PatternError
 from relay2relax.core.passes import note_rewritten
+from relay2relax.core.source import SourceRange, SourceText
 from relay2relax.relay_ir.dataflow_pattern.groups import Group, Grouper
 from relay2relax.relay_ir.dataflow_pattern.view import RelayView
 from relay2relax.relay_ir.ir.equality import structural_equal
@@ -34,11 +36,14 @@ class DFPatternCallback:
     """
 
     pattern: DFPattern
+    # What holds where a subclass does not call __init__.
+    require_type = False
+    rewrite_once = False
+    _view: RelayView | None = None
 
     def __init__(self, require_type: bool = False, rewrite_once: bool = False) -> None:
         self.require_type = require_type
         self.rewrite_once = rewrite_once
-        self._view: RelayView | None = None
 
     def rewrite(self, expr: Expr) -> Expr:
         """Return ``expr`` with what this makes of each part that matches."""
@@ -51,6 +56,11 @@ class DFPatternCallback:
         rewritten. ``node_map`` holds, rewritten, the nodes that each part of the pattern matched.
         """
         raise NotImplementedError(f"{type(self).__name__} has no callback")
+
+    def place(self, node: Expr) -> tuple[SourceRange | None, SourceText | None]:
+        """Return where a node of the program before this round stands in its text, if known."""
+        mod = None if self._view is None else self._view.mod
+        return (None, None) if mod is None else (mod.locations.get(node), mod.source)
 
     def type_of(self, node: Expr) -> Type:
         """Return the type of a node of the program before this round, such as ``pre``.
@@ -67,10 +77,12 @@ def rewrite(
     """Return ``expr`` rewritten by the callbacks in turn, until none of them changes anything.
 
     ``mod`` holds the functions and data types that ``expr`` refers to. Raises PatternError where it
-    does not come to an end, or a callback returns no expression. Semantics: TVM's
-    ``PatternRewriter``.
+    does not come to an end, ExtensionError where a callback raises or returns no expression.
+    Semantics: TVM's ``PatternRewriter``.
     """
-    given = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
+    given = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(_callbacks(callbacks))
+    if not isinstance(expr, RelayExpr):
+        raise unfit("what is rewritten", "an expression", expr)
     resting: set[DFPatternCallback] = set()
     grouper: Grouper | None = None
     rounds, size, bound = 0, 0, 0
@@ -96,13 +108,23 @@ def rewrite(
             raise PatternError(mistake(kinds.ENDLESS, passes=rounds))
 
 
+def _callbacks(given: object) -> Iterable[DFPatternCallback]:
+    """Return callbacks; raises PatternError where it is something else."""
+    if not isinstance(given, Iterable):
+        raise unfit("what rewrites", "a callback, or several", given)
+    for one in given:
+        if not isinstance(one, DFPatternCallback):
+            raise unfit("what rewrites", "a callback", one)
+        yield one
+
+
 def _same(one: Expr, other: Expr) -> bool:
     return one is other or structural_equal(one, other, map_free_vars=True)
 
 
 def _round(callback: DFPatternCallback, grouper: Grouper) -> Expr:
     """Return the program with each part that matches rewritten once."""
-    groups = grouper.groups(callback.pattern)
+    groups = grouper.groups(getattr(callback, "pattern", None))  # type: ignore[arg-type]
     root = grouper.view.expr
     if not groups:
         return root
@@ -118,8 +140,9 @@ def _round(callback: DFPatternCallback, grouper: Grouper) -> Expr:
 
 def _replaced(callback: DFPatternCallback, group: Group, done: Mapping[Expr, Expr]) -> Expr:
     found = {part: [done.get(node, node) for node in at] for part, at in group.found.items()}
-    result: object = callback.callback(group.root, done[group.root], found)
+    what = f"{type(callback).__name__}.callback"
+    where, source = callback.place(group.root)
+    result: object = ask(callback.callback, group.root, done[group.root], found, what=what, where=where, source=source)
     if not isinstance(result, RelayExpr):
-        name = f"what {type(callback).__name__}.callback returns"
-        raise PatternError(mistake(kinds.PATTERN, what=name, expected="an expression", found=type(result).__name__))
+        raise returned(what, "an expression", result, where, source)
     return cast(Expr, result)

@@ -63,7 +63,7 @@ from relay2relax.relay_ir.ir.expr import (
     Var,
     children,
 )
-from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.module import IRModule, as_module
 from relay2relax.relay_ir.ir.rewrite import nodes as reachable
 from relay2relax.relay_ir.ir.types import (
     FuncType,
@@ -94,7 +94,7 @@ def infer_type(mod: IRModule, declare_results: bool = False) -> IRModule:
     of local functions are in the table only. Raises TypeInferenceError with every mistake of the
     module.
     """
-    problems: list[Diagnostic] = list(definition_problems(mod))
+    problems: list[Diagnostic] = list(definition_problems(as_module(mod)))
     types: dict[Expr, Type] = {}
     functions: dict[GlobalVar, Function] = {}
     by_name = {var.name: function for var, function in mod.functions.items()}
@@ -134,7 +134,7 @@ def typed_module(mod: IRModule) -> IRModule:
 
     Types that a document records are not believed. Raises TypeInferenceError where it is ill-typed.
     """
-    return mod if mod.types and not mod.recorded else infer_type(mod, declare_results=True)
+    return mod if as_module(mod).types and not mod.recorded else infer_type(mod, declare_results=True)
 
 
 # Steps of the walk. An expression is visited before and finished after its parts; binders bind

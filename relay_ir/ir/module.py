@@ -170,3 +170,10 @@ class IRModule:
 
 # What the class was called until TVM 0.6.
 Module = IRModule
+
+
+def as_module(given: object) -> IRModule:
+    """Return ``given``; raises Relay2RelaxError where it is not a module of Relay."""
+    if not isinstance(given, IRModule):
+        raise Relay2RelaxError(f"a module of Relay is expected, found {type(given).__name__}")
+    return given

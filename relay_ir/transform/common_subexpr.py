@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from relay2relax.core.errors.extensions import ask
 from relay2relax.core.passes import Pass
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Op, Tuple, TupleGetItem, children
 from relay2relax.relay_ir.ir.module import IRModule
@@ -29,6 +30,9 @@ class EliminateCommonSubexpr(Pass[IRModule]):
         """Return ``mod`` with equal calls shared."""
         return map_functions(mod, self._share)
 
+    def _stays(self, node: Expr) -> bool:
+        return self.skip is not None and bool(ask(self.skip, node, what="skip of EliminateCommonSubexpr"))
+
     def _share(self, root: Function) -> Function:
         known: dict[Hashable, Expr] = {}
         done: dict[Expr, Expr] = {}
@@ -40,7 +44,7 @@ class EliminateCommonSubexpr(Pass[IRModule]):
                     key = (name, attrs, tuple(map(_argument, args)))
                 case TupleGetItem(value, index):
                     key = (index, value)
-            if key is not None and (self.skip is None or not self.skip(node)):
+            if key is not None and not self._stays(node):
                 made = known.setdefault(key, made)
             done[node] = made
         result = done[root]

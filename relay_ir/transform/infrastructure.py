@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from relay2relax.core.errors.extensions import ask, returned
 from relay2relax.core.passes import Pass, PassContext, PassInfo, note_rewritten, pass_decorator
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.inference.type_table import TypeTable
 from relay2relax.relay_ir.ir.expr import Call, Expr, Function, Op, Var, children
-from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.module import IRModule, as_module
 from relay2relax.relay_ir.ir.rewrite import nodes, substitute, with_children
 from relay2relax.relay_ir.ir.types import Type
 
@@ -34,7 +35,14 @@ class FunctionPass(Pass[IRModule]):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with every function changed."""
-        return map_functions(mod, lambda function: self.change(function, mod))
+        return map_functions(mod, lambda function: self._changed(function, mod))
+
+    def _changed(self, function: Function, mod: IRModule) -> Function:
+        what, where = f"the pass {self.name}", mod.locations.get(function)
+        made: object = ask(self.change, function, mod, what=what, where=where, source=mod.source)
+        if not isinstance(made, Function):
+            raise returned(what, "a function", made, where, mod.source)
+        return made
 
 
 def function_pass(*, opt_level: int, name: str = "") -> Callable[[Callable[..., Any]], Any]:
@@ -52,7 +60,7 @@ def map_functions(mod: IRModule, change: Callable[[Function], Function]) -> IRMo
     """Return ``mod`` with every function replaced by ``change(function)``; itself where none
     differs.
     """
-    functions = {var: change(function) for var, function in mod.functions.items()}
+    functions = {var: change(function) for var, function in as_module(mod).functions.items()}
     if all(functions[var] is function for var, function in mod.functions.items()):
         return mod
     return replace(mod, functions=functions, types={})
@@ -64,7 +72,7 @@ def declared(mod: IRModule) -> IRModule:
     A pass that removes code calls this first: what it removes may be what determined the type of a
     parameter.
     """
-    functions = mod.functions.values()
+    functions = as_module(mod).functions.values()
     if all(param.type_annotation is not None for function in functions for param in function.params):
         return mod
     types = typed_module(mod).types

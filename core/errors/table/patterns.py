@@ -1,4 +1,4 @@
-"""Kinds of mistakes about patterns, the rewriting of what they match, and parts of programs."""
+"""Kinds of mistakes about patterns, rewriting, functions that users give, and parts of programs."""
 
 from relay2relax.core.errors.kind import ErrorKind
 
@@ -74,6 +74,52 @@ NO_NODE = ErrorKind(
     relay_ir.subgraphs.extract(relay_ir.infer_type(mod), "%0")
     """,
     template="@main has no node {name} that can be cut out",
+)
+EXTENSION_RAISED = ErrorKind(
+    "R2R-0723",
+    "a function that was given to a pass or a pattern raised something",
+    """Passes and rewriters call functions of yours: callbacks, checks, and what is registered for
+    operators. The message says which one failed, and on what; the traceback shows where.""",
+    """
+    from relay2relax import relay_ir
+    from relay2relax.relay_ir import transform
+
+    mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }')
+    with transform.TempOpAttr("nn.relu", "FTVMLegalize", lambda attrs, args, types: args[1]):
+        transform.Legalize()(mod)
+    """,
+    """
+    from relay2relax import relay_ir
+    from relay2relax.relay_ir import transform
+
+    mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }')
+    with transform.TempOpAttr("nn.relu", "FTVMLegalize", lambda attrs, args, types: relay_ir.op.abs(args[0])):
+        transform.Legalize()(mod)
+    """,
+    template="{what} raised {error}: {text}",
+)
+EXTENSION_RETURNED = ErrorKind(
+    "R2R-0724",
+    "a function that was given to a pass or a pattern returned something else than is expected",
+    """Callbacks return expressions. Functions that are registered for operators return what takes the
+    place of a call, or None where it stays.""",
+    """
+    from relay2relax import relay_ir
+    from relay2relax.relay_ir import transform
+
+    mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }')
+    with transform.TempOpAttr("nn.relu", "FTVMLegalize", lambda attrs, args, types: args):
+        transform.Legalize()(mod)
+    """,
+    """
+    from relay2relax import relay_ir
+    from relay2relax.relay_ir import transform
+
+    mod = relay_ir.parse('#[version = "0.0.5"] def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }')
+    with transform.TempOpAttr("nn.relu", "FTVMLegalize", lambda attrs, args, types: args[0]):
+        transform.Legalize()(mod)
+    """,
+    template="{what} returned {found}, expected {expected}",
 )
 NOTHING_FAILS = ErrorKind(
     "R2R-0740",

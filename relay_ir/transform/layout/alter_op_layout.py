@@ -10,7 +10,7 @@ from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.expr import Call, Expr, Op
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.transform.infrastructure import left_alone, map_functions
-from relay2relax.relay_ir.transform.layout.op_attrs import ALTER, op_attr
+from relay2relax.relay_ir.transform.layout.op_attrs import ALTER, checked, registered
 from relay2relax.relay_ir.transform.layout.rewriter import rewrite_layouts
 
 
@@ -25,12 +25,16 @@ class AlterOpLayout(Pass[IRModule]):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` altered; infers types where ``mod`` has none."""
-        types = typed_module(mod).types
+        mod = typed_module(mod)
+        types = mod.types
 
         def change(call: Call, attrs: Any, args: tuple[Expr, ...]) -> Call:
             assert isinstance(call.op, Op)
-            alter = op_attr(call.op.name, ALTER)
-            made = alter(attrs, args, [types[arg] for arg in call.args], types[call]) if alter is not None else None
-            return made if isinstance(made, Call) else replace(call, args=args, attrs=attrs)
+            alter = registered(call.op.name, ALTER)
+            if alter is None:
+                return replace(call, args=args, attrs=attrs)
+            known = [types[arg] for arg in call.args]
+            made = alter.replacement(attrs, args, known, types[call], mod=mod, node=call)
+            return checked(alter, made, call, mod) or replace(call, args=args, attrs=attrs)
 
         return map_functions(mod, lambda one: one if left_alone(one) else rewrite_layouts(one, types, change))

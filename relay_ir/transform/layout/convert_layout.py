@@ -19,7 +19,7 @@ from relay2relax.relay_ir.ir.expr import Call, Expr, Op, Var
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.types import TensorType, Type
 from relay2relax.relay_ir.transform.infrastructure import left_alone, map_functions
-from relay2relax.relay_ir.transform.layout.op_attrs import CONVERT, op_attr
+from relay2relax.relay_ir.transform.layout.op_attrs import CONVERT, checked, registered
 from relay2relax.relay_ir.transform.layout.rewriter import rewrite_layouts
 from relay2relax.tir.extent import static
 
@@ -88,16 +88,21 @@ class ConvertLayout(Pass[IRModule]):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` in the desired layouts; infers types where ``mod`` has none."""
-        types = typed_module(mod).types
+        mod = typed_module(mod)
+        types = mod.types
 
         def change(call: Call, attrs: Any, args: tuple[Expr, ...]) -> Call:
             assert isinstance(call.op, Op)
             wanted = self.desired_layouts.get(call.op.name)
             made = None
             if wanted is not None:
-                convert = op_attr(call.op.name, CONVERT) or _convert(call.op.name)
-                if convert is not None:
-                    made = convert(attrs, args, [types[arg] for arg in call.args], wanted)
+                own, known = registered(call.op.name, CONVERT), [types[arg] for arg in call.args]
+                if own is not None:
+                    given = own.replacement(attrs, args, known, wanted, mod=mod, node=call)
+                    made = checked(own, given, call, mod)
+                else:
+                    convert = _convert(call.op.name)
+                    made = None if convert is None else convert(attrs, args, known, wanted)
             return made if isinstance(made, Call) else replace(call, args=args, attrs=attrs)
 
         return map_functions(mod, lambda one: one if left_alone(one) else rewrite_layouts(one, types, change))
@@ -106,6 +111,8 @@ class ConvertLayout(Pass[IRModule]):
 def _convert(name: str) -> Any:
     def convert(attrs: Any, args: tuple[Expr, ...], types: Sequence[Type], wanted: Sequence[str]) -> Expr:
         layouts = [str(one) for one in wanted]
+        if not layouts:
+            raise _unknown(name, "that is not given")
         if layouts[0] == "default":
             raise _unknown(name, "default")
         if name in _COUNTED:

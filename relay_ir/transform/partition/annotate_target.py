@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, TypeAlias, Union
 
+from relay2relax.core.errors.extensions import ask, returned
 from relay2relax.core.passes import Pass, note_rewritten
 from relay2relax.core.walk import post_order
 from relay2relax.ops.target.annotation import OWN_COMPILER
@@ -60,6 +61,9 @@ class AnnotateTarget(Pass[IRModule]):
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` annotated; infers types where ``mod`` has none."""
         types = typed_module(mod).types
+        for target, operators in self.targets.items():
+            if not isinstance(operators, Collection):
+                raise returned(f"the table of targets, for {target},", "names of operators", operators)
 
         def change(function: Function) -> Function:
             walk = _Walk(self.targets, self.include_non_call_ops, types)
@@ -147,7 +151,8 @@ class _Walk:
     def supports(self, target: str, name: str, node: Call) -> bool:
         operators = self.targets[target]
         if isinstance(operators, Mapping):
-            return name in operators and operators[name](node, self.types)
+            what = f"what {target} says of {name}"
+            return name in operators and bool(ask(operators[name], node, self.types, what=what))
         return name in operators
 
     def begun(self, parts: Sequence[Expr], target: str) -> tuple[str, list[Expr]]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias, Union
+from typing import ClassVar, TypeAlias, Union, cast
 
+from relay2relax.core.errors.extensions import ask
+from relay2relax.core.matching.patterns import as_pattern, unfit
 from relay2relax.core.passes import Pass
 from relay2relax.relay_ir.dataflow_pattern import DFPattern, partition
 from relay2relax.relay_ir.inference.infer import typed_module
@@ -39,16 +41,25 @@ class MergeComposite(Pass[IRModule]):
 
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with composite functions; infers types before each pattern."""
-        for name, pattern, *checks in self.pattern_table:
+        for name, pattern, *checks in map(_row, self.pattern_table):
             mod = _merged(mod, name, pattern, checks)
         return mod
+
+
+def _row(given: object) -> Row:
+    """Return a row of the table; raises PatternError where it is none."""
+    if not isinstance(given, (list, tuple)) or len(given) < 2 or not isinstance(given[0], str):
+        raise unfit("a row of the table", "a name, a pattern and checks", given)
+    as_pattern(given[1])
+    return cast(Row, tuple(given))
 
 
 def _merged(mod: IRModule, name: str, pattern: DFPattern, checks: Sequence[Check]) -> IRModule:
     mod = typed_module(mod)
 
     def wanted(node: Expr) -> bool:
-        return all(check(node, mod.types) for check in checks)
+        what, where = f"the check of {name}", mod.locations.get(node)
+        return all(ask(one, node, mod.types, what=what, where=where, source=mod.source) for one in checks)
 
     def merged(function: Function) -> Function:
         if left_alone(function):

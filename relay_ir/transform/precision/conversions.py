@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from relay2relax.core.dtype import check_dtype
 from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.ir.expr import Call, Op
-from relay2relax.relay_ir.transform.layout.op_attrs import op_attr, register_op_attr
+from relay2relax.relay_ir.transform.layout.op_attrs import register_op_attr, registered
 
 # Always in lower precision; where all operands are; never.
 MIXED_PRECISION_ALWAYS, MIXED_PRECISION_FOLLOW, MIXED_PRECISION_NEVER = (one.value for one in Precision)
@@ -43,10 +44,12 @@ def conversion_of(call: Call, dtype: str) -> Conversion | None:
     What users registered comes before what the operator's record says.
     """
     assert isinstance(call.op, Op)
-    registered = op_attr(call.op.name, CONVERSION)
-    if registered is not None:
-        category, accumulation, output = registered(call, dtype)
-        return Conversion(int(category), str(accumulation), str(output))
+    own = registered(call.op.name, CONVERSION)
+    if own is not None:
+        found = own(call, dtype)
+        if not isinstance(found, (list, tuple)) or len(found) != 3 or found[0] not in (0, 1, 2):
+            raise own.unexpected("a category (0, 1 or 2) and two dtypes", found)
+        return Conversion(int(found[0]), check_dtype(str(found[1])), check_dtype(str(found[2])))
     record = relay_op(call.op.name)
     known = None if record is None else record.precision
     return None if known is None else Conversion(known.value, dtype, dtype)

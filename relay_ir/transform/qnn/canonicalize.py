@@ -10,7 +10,7 @@ from relay2relax.relay_ir.inference.type_table import TypeTable
 from relay2relax.relay_ir.ir.expr import Call, Expr, Op
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.transform.infrastructure import rewrite_calls
-from relay2relax.relay_ir.transform.layout.op_attrs import op_attr
+from relay2relax.relay_ir.transform.layout.op_attrs import registered
 from relay2relax.relay_ir.transform.qnn.canonicalizations import CANONICAL
 from relay2relax.relay_ir.transform.qnn.relay_values import RelayValues, UnknownScalesError
 
@@ -34,10 +34,9 @@ class QnnCanonicalize(Pass[IRModule]):
 
 def _canonical(call: Call, types: TypeTable) -> Expr:
     assert isinstance(call.op, Op)
-    registered = op_attr(call.op.name, CANONICALIZE)
-    if registered is not None:
-        found: Expr | None = registered(call.attrs, call.args, [*map(types.of, call.args), types.of(call)])
-        return call if found is None else found
+    own = registered(call.op.name, CANONICALIZE)
+    if own is not None:
+        return own.replacement(call.attrs, call.args, [*map(types.of, call.args), types.of(call)]) or call
     rule = CANONICAL.get(call.op.name)
     if rule is None:
         return call

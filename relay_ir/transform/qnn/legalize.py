@@ -10,7 +10,7 @@ from relay2relax.relay_ir.inference.type_table import TypeTable
 from relay2relax.relay_ir.ir.expr import Call, Expr, Op
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.transform.infrastructure import rewrite_calls
-from relay2relax.relay_ir.transform.layout.op_attrs import op_attr
+from relay2relax.relay_ir.transform.layout.op_attrs import registered
 from relay2relax.relay_ir.transform.qnn.legalizations import GENERIC, PRODUCTS, Hardware
 from relay2relax.relay_ir.transform.qnn.relay_values import RelayValues
 
@@ -36,10 +36,10 @@ class QnnLegalize(Pass[IRModule]):
 
         def change(call: Call, types: TypeTable) -> Expr:
             assert isinstance(call.op, Op)
-            registered = op_attr(call.op.name, LEGALIZE)
-            if registered is not None:
-                found: Expr | None = registered(call.attrs, call.args, [*map(types.of, call.args), types.of(call)])
-                return call if found is None else found
+            own = registered(call.op.name, LEGALIZE)
+            if own is not None:
+                known = [*map(types.of, call.args), types.of(call)]
+                return own.replacement(call.attrs, call.args, known, mod=mod, node=call) or call
             form = hardware.product(call) if call.op.name in PRODUCTS else GENERIC.get(call.op.name)
             return call if form is None else form(RelayValues(types), call)
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 
 from relay2relax.ops.common.layout import parse_layout
 from relay2relax.relay_ir.build import op
-from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Op, Tuple, const
+from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Op, RelayExpr, Tuple, const
 from relay2relax.relay_ir.transform.fold_constant import fold_expression
-from relay2relax.relay_ir.transform.layout.op_attrs import op_attr, register_op_attr
+from relay2relax.relay_ir.transform.layout.op_attrs import register_op_attr, registered
 from relay2relax.relay_ir.transform.quantize.affine import (
     AffineType,
     AffineTypes,
@@ -374,7 +374,22 @@ def register_optional_fake_quantization_to_integer(
 
 def rule_of(name: str, optional: frozenset[str]) -> Rule | None:
     """Return the rule of an operator; ``optional`` are the names that are asked for."""
-    found: Rule | None = op_attr(name, KEY) or RULES.get(name)
+    found = _own_rule(name, KEY) or RULES.get(name)
     if found is None and name in optional:
-        found = op_attr(name, OPTIONAL_KEY) or OPTIONAL_RULES.get(name)
+        found = _own_rule(name, OPTIONAL_KEY) or OPTIONAL_RULES.get(name)
     return found
+
+
+def _own_rule(name: str, key: str) -> Rule | None:
+    own = registered(name, key)
+
+    def rule(call: Call, types: AffineTypes) -> tuple[Expr, AffineType]:
+        assert own is not None
+        found = own(call, types)
+        if not isinstance(found, (list, tuple)) or len(found) != 2 or not isinstance(found[0], RelayExpr):
+            raise own.unexpected("an expression and what it stands for", found, node=call)
+        if not isinstance(found[1], (TensorAffineType, TupleAffineType)):
+            raise own.unexpected("an expression and an AffineType", found[1], node=call)
+        return cast(Expr, found[0]), found[1]
+
+    return None if own is None else rule
