@@ -9,7 +9,10 @@ from relay2relax.core.errors.table import running
 
 # Dtypes that are stored as their bits, and computed with as floats that are rounded after every
 # operation.
-HALF = ("float16", "bfloat16")
+HALF = (
+    "float16", "bfloat16", "float8_e4m3", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+)  # fmt: skip
 # C type of an element in memory; a bool is stored as a byte that is 0 or 1.
 C_TYPES: Mapping[str, str] = {
     "float16": "uint16_t",
@@ -25,6 +28,7 @@ C_TYPES: Mapping[str, str] = {
     "uint32": "uint32_t",
     "uint64": "uint64_t",
     "bool": "uint8_t",
+    **{name: "uint8_t" for name in HALF if name.startswith("float8")},
 }
 
 

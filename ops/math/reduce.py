@@ -394,7 +394,11 @@ def flag_relax(name: str) -> Expanded:
             return data
         _check_flags(tensor(e.type_of(data)).dtype)
         numbers = e.call("astype", data, dtype="int32")
-        return e.call("astype", e.call(name, numbers, axis=tuple(axes), keepdims=attrs.keepdims), dtype="bool")
+        extents = tensor(e.type_of(data)).shape
+        # The greatest of nothing is the least of int32, which is not 0.
+        none = name == "max" and any(static(extents[axis]) == 0 for axis in axes)
+        found = e.call("sum" if none else name, numbers, axis=tuple(axes), keepdims=attrs.keepdims)
+        return e.call("astype", found, dtype="bool")
 
     return Expanded(expand)
 

@@ -151,7 +151,7 @@ class ExpressionWriter:
         inner = self.expr(value)
         if dtype == "bool":
             return Infix("!=", inner, Atom("0"))
-        if dtype == "float16" and value.dtype == "float64":
+        if dtype in HALF and dtype != "bfloat16" and value.dtype == "float64":
             return rounded(Invoke("r2r_sticky_float", (inner,)), dtype)
         if is_int(dtype) and is_float(value.dtype) and not fits(value, dtype):
             return Invoke(f"r2r_{value_type(value.dtype)}_to_{dtype}", (inner,))

@@ -260,6 +260,39 @@ R2R_INLINE uint16_t r2r_store_bfloat16(float x) {
 }
 R2R_INLINE float r2r_round_float16(float x) { return r2r_load_float16(r2r_store_float16(x)); }
 R2R_INLINE float r2r_round_bfloat16(float x) { return r2r_load_bfloat16(r2r_store_bfloat16(x)); }
+/* Floats of eight bits: how many are of the mantissa, the bias, the code of the greatest number, those of what is
+   greater and of NaN, and the bit of the sign of zero, NaN and infinity. */
+#define R2R_FLOAT8(name, mantissa, bias, last, over, nan, zero) \
+  R2R_INLINE float r2r_load_##name(uint8_t h) { \
+    uint32_t a = h & 0x7fu, sign = (uint32_t)(h & 0x80u) << 24; \
+    uint32_t normal = (a << (23 - mantissa)) + ((127u - bias) << 23); \
+    float small = (float)(int32_t)a * r2r_bits_float((128 - bias - mantissa) << 23); \
+    uint32_t finite = a < (1u << mantissa) ? (uint32_t)r2r_float_bits(small) : normal; \
+    uint32_t infinite = over != nan && a == (over & 0x7fu) ? 0x7f800000u : 0x7fc00000u; \
+    return r2r_bits_float((int32_t)(sign | (h == nan || a > last ? infinite : finite))); } \
+  R2R_INLINE uint8_t r2r_store_##name(float x) { \
+    uint32_t w = (uint32_t)r2r_float_bits(x), a = w & 0x7fffffffu, sign = (w >> 24) & 0x80u; \
+    uint32_t half = (1u << (22 - mantissa)) - 1u + ((a >> (23 - mantissa)) & 1u); \
+    uint32_t normal = ((a + half) >> (23 - mantissa)) - ((127u - bias) << mantissa); \
+    int32_t unit = (151 - bias - mantissa) << 23; \
+    uint32_t small = (uint32_t)(r2r_float_bits(r2r_bits_float((int32_t)a) + r2r_bits_float(unit)) - unit); \
+    uint32_t finite = a < ((128u - bias) << 23) ? small : normal; \
+    if (a > 0x7f800000u) return (uint8_t)(nan | (sign & zero)); \
+    if (a == 0x7f800000u || finite > last) return (uint8_t)(over | (sign & zero)); \
+    return (uint8_t)(finite | (finite ? sign : sign & zero)); } \
+  R2R_INLINE float r2r_round_##name(float x) { return r2r_load_##name(r2r_store_##name(x)); }
+R2R_FLOAT8(float8_e4m3, 3, 7, 0x77u, 0x78u, 0x7cu, 0x80u) R2R_FLOAT8(float8_e4m3fn, 3, 7, 0x7eu, 0x7fu, 0x7fu, 0x80u)
+R2R_FLOAT8(float8_e5m2, 2, 15, 0x7bu, 0x7cu, 0x7eu, 0x80u) R2R_FLOAT8(float8_e4m3fnuz, 3, 8, 0x7fu, 0x80u, 0x80u, 0u)
+R2R_FLOAT8(float8_e5m2fnuz, 2, 16, 0x7fu, 0x80u, 0x80u, 0u)
+/* A power of two, in eight bits of exponent. */
+R2R_INLINE float r2r_load_float8_e8m0fnu(uint8_t h) {
+  return r2r_bits_float(h == 0xffu ? 0x7fc00000 : h ? (int32_t)h << 23 : 0x00400000);
+}
+R2R_INLINE uint8_t r2r_store_float8_e8m0fnu(float x) {
+  uint32_t w = (uint32_t)r2r_float_bits(x);
+  return (uint8_t)(w - 1u >= 0x7f7fffffu ? 0xffu : (w + 0x400000u) >> 23);
+}
+R2R_INLINE float r2r_round_float8_e8m0fnu(float x) { return r2r_load_float8_e8m0fnu(r2r_store_float8_e8m0fnu(x)); }
 /* A double as the float next to it, towards zero, its last bit set where something was cut off: rounded once more
    that gives what one rounding would. */
 R2R_INLINE float r2r_sticky_float(double x) {

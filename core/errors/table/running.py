@@ -247,7 +247,7 @@ NOT_ON_BACKEND = ErrorKind(
     from relay2relax.backends.c import compile_prim_funcs
     from relay2relax.tir import te
 
-    a = te.placeholder((4,), "float8_e4m3fn", "A")
+    a = te.placeholder((4,), "int4", "A")
     compile_prim_funcs([te.create_prim_func([a], [te.compute((4,), lambda i: a[i] + a[i])])])
     """,
     """

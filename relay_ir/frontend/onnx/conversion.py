@@ -18,6 +18,7 @@ from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.evaluate import kernel_value
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.frontend.onnx.elements import Element, element_of
 from relay2relax.relay_ir.frontend.onnx.protos import Message, Node
 from relay2relax.relay_ir.frontend.pytorch.context import Types
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Op, RelayExpr, Tuple, TupleGetItem, Var, const
@@ -45,17 +46,20 @@ class Subgraphs(Protocol):
 
 
 class Values:
-    """What is known of expressions: types, and the data of what constants alone decide."""
+    """What is known of expressions: types, and the data of what constants alone decide.
+
+    ``narrow`` are the elements of those that have fewer bits than Relay's dtype.
+    """
 
     def __init__(self) -> None:
         self.types = Types()
         self.arrays: dict[Expr, Array] = {}
+        self.narrow: dict[Expr, Element] = {}
         self._found: dict[Expr, Array | None] = {}
 
     def state(self, expr: Expr, type_: Type) -> Expr:
         """Say the type of an expression that is no call of an operator, and return it."""
-        self.types._known[expr] = type_
-        return expr
+        return self.types.state(expr, type_)
 
     def data(self, expr: Expr) -> Array | None:
         """Return the data of ``expr`` where it is told beforehand."""
@@ -82,6 +86,10 @@ class Values:
             case Call(Op("shape_of"), (data,), attrs):
                 shape = [static(one) for one in self.tensor(data).shape]
                 return None if None in shape else np.array(shape, numpy_dtype(attrs.dtype or "int64"))
+            case Call(Op("ndarray_size"), (data,), attrs):
+                shape = [static(one) for one in self.tensor(data).shape]
+                known = [one for one in shape if one is not None]
+                return np.array(math.prod(known), numpy_dtype(attrs.dtype)) if len(known) == len(shape) else None
             case Call(Op(name), args, attrs):
                 return self._computed(node, name, args, attrs)
         return None
@@ -124,7 +132,7 @@ class Values:
 
 def _operands(node: Expr) -> Sequence[Expr]:
     match node:
-        case Call(Op("shape_of")):
+        case Call(Op("shape_of" | "ndarray_size")):
             return ()
         case Call(Op(), args):
             return [field for arg in args for field in (arg.fields if isinstance(arg, Tuple) else (arg,))]
@@ -223,6 +231,16 @@ class Conversion:
         """Return the dtype of a tensor."""
         return self.type(expr).dtype
 
+    def element(self, expr: Expr) -> Element:
+        """Return what a tensor holds in ONNX's words."""
+        return self.values.narrow.get(expr) or element_of(self.dtype(expr))
+
+    def holding(self, expr: Expr, element: Element) -> Expr:
+        """Say what a tensor holds in ONNX's words, and return it."""
+        if element.narrow:
+            self.values.narrow[expr] = element
+        return expr
+
     def rank(self, expr: Expr) -> int:
         """Return the number of dimensions of a tensor."""
         return self.type(expr).rank
@@ -283,7 +301,7 @@ class Conversion:
 
     def _folded(self, made: Expr) -> Expr:
         match made:
-            case Call(Op("shape_of"), _):
+            case Call(Op("shape_of" | "ndarray_size"), _):
                 found = self.values.data(made)
             case Call(Op(), args) if args and all(map(_is_constant, args)):
                 found = self.values.data(made)

@@ -160,8 +160,10 @@ class Importer:
             raise ParseError(_unread(f"its input {info.name!r} has no shape; state one"))
         given = shapes.get(info.name, protos.extents_of(type_)[0])
         extents = [one for one in given if not isinstance(one, Sequence)]
-        dtype = dtypes.get(info.name) or protos.dtype_of(type_.tensor_type.elem_type)
-        made = var(info.name, shape=extents, dtype=dtype)
+        element = protos.element_numbered(type_.tensor_type.elem_type)
+        made = var(info.name, shape=extents, dtype=dtypes.get(info.name) or element.dtype)
+        if element.narrow:
+            self.values.narrow[made] = element
         self.scope[info.name] = made
         self.inputs.append(made)
 
@@ -239,7 +241,9 @@ class Importer:
         if convert is not None:
             try:
                 with np.errstate(all="ignore"):
-                    return _values(convert(at))
+                    found = _values(convert(at))
+                self._keep_elements(node, at, found)
+                return found
             except _UNFIT as error:
                 # The standard does not say what operators do outside of what they ask for.
                 at.refuse(f"its inputs and attributes do not fit together: {error}")
@@ -247,6 +251,17 @@ class Importer:
         if function is None:
             at.refuse("no conversion is known")
         return self._call(at, function)
+
+    def _keep_elements(self, node: Node, at: Conversion, results: Sequence[Value]) -> None:
+        """Say of results that they hold what the arguments of the same type hold."""
+        narrow = self.values.narrow
+        kept = {place: one for place, one in enumerate(at.args) if isinstance(one, RelayExpr) and one in narrow}
+        if not kept:
+            return
+        for output, place in schemas.same_types(node, at.opset):
+            made = results[output] if output < len(results) else None
+            if place in kept and isinstance(made, RelayExpr):
+                narrow.setdefault(made, narrow[kept[place]])
 
     def _call(self, at: Conversion, function: Message) -> tuple[Value, ...]:
         """Return what the body of a function makes of a node's arguments."""

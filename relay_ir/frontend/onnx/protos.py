@@ -12,6 +12,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
 from relay2relax.core.errors import ParseError, UnsupportedError, mistake
 from relay2relax.core.errors.table import frontends, running
+from relay2relax.relay_ir.frontend.onnx.elements import Element, element_of, held
 from relay2relax.tir.extent import ANY, Extent
 
 # What protobuf makes of ONNX's messages has no types.
@@ -114,7 +115,7 @@ def array_of(tensor: Message, folder: Path | None) -> Array:
         found: Array = onnx.numpy_helper.to_array(tensor)
     except (ValueError, TypeError, KeyError) as error:
         raise _bad_tensor(tensor, str(error)) from error
-    return found
+    return held(found)
 
 
 def _mapped(tensor: Message, folder: Path | None) -> Array:
@@ -151,11 +152,18 @@ def dense_of(sparse: Message, folder: Path | None) -> tuple[str, Array]:
 
 
 def dtype_of(number: int) -> str:
-    """Return the dtype of ONNX's number for it; raises UnsupportedError where Relay has none."""
+    """Return Relay's dtype for ONNX's number of one; raises UnsupportedError where it has none."""
+    return element_numbered(number).dtype
+
+
+def element_numbered(number: int) -> Element:
+    """Return the elements that ONNX's number stands for; raises UnsupportedError where Relay has
+    none.
+    """
     onnx = library()
     try:
         found = onnx.helper.tensor_dtype_to_np_dtype(number)
-        return of_array(np.empty(0, found))
+        return element_of(of_array(np.empty(0, found)))
     except (KeyError, TypeError, ValueError, UnsupportedError) as error:
         name = onnx.TensorProto.DataType.Name(number) if number in onnx.TensorProto.DataType.values() else number
         raise UnsupportedError(

@@ -58,6 +58,21 @@ def schema_of(node: Node, opset: int) -> Any:
         return None
 
 
+def same_types(node: Node, opset: int) -> list[tuple[int, int]]:
+    """Return outputs and inputs of a node whose type the standard says to be one."""
+    schema = schema_of(node, opset)
+    if schema is None:
+        return []
+    inputs = [one.type_str for one in schema.inputs]
+    given = [inputs[min(place, len(inputs) - 1)] for place in range(len(node.inputs))] if inputs else []
+    return [
+        (output, place)
+        for output, one in enumerate(schema.outputs)
+        for place, type_ in enumerate(given)
+        if type_ == one.type_str
+    ]
+
+
 def has_function(node: Node, opset: int) -> bool:
     """Whether the standard defines an operator by others."""
     schema = schema_of(node, opset)

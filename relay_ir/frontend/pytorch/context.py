@@ -54,6 +54,11 @@ class Types:
                 stack.pop()
         return self._known[expr]
 
+    def state(self, expr: Expr, type_: Type) -> Expr:
+        """Say the type of an expression that is no call of an operator, and return it."""
+        self._known[expr] = type_
+        return expr
+
     def _infer(self, node: Expr) -> Type:
         match node:
             case Var(name, annotation):
@@ -101,13 +106,17 @@ def with_spans(root: Expr, span: Span) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A node under conversion: its kind, its arguments, and the span of what is made of it."""
+    """A node under conversion: its kind, its arguments, and the span of what is made of it.
+
+    ``exact``: PyTorch's results count, not what TVM's importer makes of TorchScript.
+    """
 
     kind: str
     args: tuple[Value, ...]
     span: Span
     types: Types = field(repr=False)
     default_dtype: str = "float32"
+    exact: bool = False
 
     def refuse(self, problem: str) -> NoReturn:
         """Raise UnsupportedError for this form of the operator."""

@@ -20,6 +20,9 @@ from relay2relax.tir.extent import static
 pytestmark = pytest.mark.compiler
 
 HALVES = ("float16", "bfloat16")
+EIGHTHS = (
+    "float8_e4m3", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e8m0fnu",
+)  # fmt: skip
 # The name of an operator, its attributes, its operands.
 Call: TypeAlias = tuple[str, dict[str, Any], list[np.ndarray]]
 
@@ -57,6 +60,30 @@ def same(actual: np.ndarray, expected: np.ndarray) -> None:
 
 def floats(dtype: Any, *shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-2, 2, shape).astype(dtype)
+
+
+def test_conversions_of_every_number_of_eight_bits() -> None:
+    rng = np.random.default_rng(5)
+    single = rng.integers(0, 1 << 32, 50_000, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    calls: list[Call] = []
+    expected: list[np.ndarray] = []
+    for dtype in EIGHTHS:
+        codes = np.arange(256, dtype=np.uint8).view(numpy_dtype(dtype))
+        wide = codes.astype(np.float32)
+        ordered = np.sort(wide[np.isfinite(wide)])
+        middle = (ordered[1:].astype(np.float64) + ordered[:-1]) / 2
+        near = np.concatenate([middle, np.nextafter(middle, np.inf), np.nextafter(middle, -np.inf)])
+        ends = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 3.4e38, 1e-8, -6e-8], np.float32)
+        drawn = rng.normal(size=999) * 2.0 ** rng.integers(-30, 20, 999)
+        for source, to in (
+            (codes, "float32"),
+            *((one, dtype) for one in (single, near.astype(np.float32), ends, drawn)),
+        ):
+            calls.append(("cast", {"dtype": to}, [source]))
+            with np.errstate(all="ignore"):
+                expected.append(source.astype(numpy_dtype(to)))
+    for actual, wanted in zip(run(calls), expected, strict=True):
+        same(actual, wanted)
 
 
 def test_conversions_of_every_number() -> None:

@@ -14,8 +14,9 @@ from typing import TypeAlias, Union
 from relay2relax.relay_ir.frontend.onnx.conversion import Convert
 
 FAMILIES = (
-    "activation", "arithmetic", "contrib", "control", "convolution", "creation", "image", "indexing", "matmul",
-    "normalisation", "pooling", "quantised", "recurrent", "reduction", "sequence", "shaping", "training",
+    "activation", "arithmetic", "casting", "contrib", "control", "convolution", "creation", "image", "indexing",
+    "matmul", "normalisation", "pooling", "quantised", "recurrent", "reduction", "sequence", "shaping",
+    "signal", "training",
 )  # fmt: skip
 # One conversion for all opsets, or those that hold since an opset.
 Entry: TypeAlias = Union[Convert, Mapping[int, Convert]]

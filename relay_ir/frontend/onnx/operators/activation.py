@@ -76,6 +76,11 @@ def _shrink(at: Conversion) -> Expr:
     return at.cast(at.call("where", below, at.call("add", wide, bias), above), dtype)
 
 
+def _binarizer(at: Conversion) -> Expr:
+    x = at.arg()
+    return at.cast(at.call("greater", x, at.like(at.attr("threshold", 0.0), x)), at.dtype(x))
+
+
 def _prelu(at: Conversion) -> Expr:
     x, slope = at.arg(0), at.arg(1)
     if at.opset < 7 and at.rank(slope) == 1 and at.rank(x) > 2:
@@ -171,6 +176,7 @@ OPERATORS: dict[str, Convert | Mapping[int, Convert]] = {
     "Softsign": lambda at: softsign(at, at.arg()),
     "Shrink": _shrink,
     "PRelu": _prelu,
+    "ai.onnx.ml.Binarizer": _binarizer,
     "Gelu": lambda at: gelu(at, at.arg(), at.attr("approximate", "none")),
     "Mish": _mish,
     "Softmax": {1: _flattened("nn.softmax"), 13: _along("nn.softmax")},

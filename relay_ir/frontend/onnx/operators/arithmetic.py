@@ -49,7 +49,19 @@ def _power(at: Conversion) -> Expr:
 
 
 def _modulo(at: Conversion) -> Expr:
-    return at.call("mod" if at.attr("fmod", 0) else "floor_mod", at.arg(0), at.arg(1))
+    x, y = at.arg(0), at.arg(1)
+    whole = bool(at.attr("fmod", 0))
+    made = at.call("mod" if whole else "floor_mod", x, y)
+    if not at.floating(x):
+        return made
+    # Relay takes a multiple of the divisor away, which an infinite one has not.
+    rest = x
+    if not whole:
+        zero = at.like(0, x)
+        turned = at.call("less", at.call("multiply", x, at.call("sign", y)), zero)
+        rest = at.call("where", turned, y, x)
+    finite = at.call("logical_and", at.call("isinf", y), at.call("isfinite", x))
+    return at.call("where", finite, rest, made)
 
 
 def _shift(at: Conversion) -> Expr:
@@ -59,9 +71,10 @@ def _shift(at: Conversion) -> Expr:
     return at.call(name, at.arg(0), at.arg(1))
 
 
-def _round(at: Conversion) -> Expr:
-    """Halves go to the even neighbour; Relay's own rounding takes them away from zero."""
-    x = at.arg()
+def half_to_even(at: Conversion, x: Expr) -> Expr:
+    """Return ``x`` rounded, halves to the even neighbour; Relay's own rounding takes them away from
+    zero.
+    """
     below = at.call("floor", x)
     rest = at.call("subtract", x, below)
     even = at.call("equal", at.call("floor_mod", below, at.like(2, x)), at.like(0, x))
@@ -69,9 +82,13 @@ def _round(at: Conversion) -> Expr:
     down = at.call(
         "logical_or", at.call("less", rest, half), at.call("logical_and", at.call("equal", rest, half), even)
     )
-    made = at.call("where", down, below, at.call("add", below, at.like(1, x)))
+    return at.call("where", down, below, at.call("add", below, at.like(1, x)))
+
+
+def _round(at: Conversion) -> Expr:
+    x = at.arg()
     # An infinite number has no rest.
-    return at.call("where", at.call("isfinite", x), made, x)
+    return at.call("where", at.call("isfinite", x), half_to_even(at, x), x)
 
 
 def _is_infinite(at: Conversion) -> Expr:

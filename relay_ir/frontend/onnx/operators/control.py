@@ -145,9 +145,9 @@ class _Loop:
 def _scan(at: Conversion) -> tuple[Value, ...]:
     """A turn for each place of an axis, which is known: written out."""
     graph, count = at.wanted("body"), at.wanted("num_scan_inputs")
-    args = list(at.tensors())
     if at.opset < 9:
-        at.refuse("of opset 8, which scans batches")
+        return _scan_of_batches(at, graph, count)
+    args = list(at.tensors())
     state, inputs = args[: len(args) - count], args[len(args) - count :]
     axes = at.attr("scan_input_axes", [0] * count)
     turned = at.attr("scan_input_directions", [0] * count)
@@ -173,6 +173,30 @@ def _scan(at: Conversion) -> tuple[Value, ...]:
         whole = column[::-1] if reverse else column
         stacked.append(at.call("stack", at.tuple(whole), axis=axis))
     return (*state, *stacked)
+
+
+def _scan_of_batches(at: Conversion, graph: Any, count: int) -> tuple[Value, ...]:
+    """A turn for each image of a batch, and within it for each place of the second axis."""
+    if at.has(0):
+        at.refuse("its sequences have lengths of their own")
+    args = [at.arg(place) for place in range(1, len(at.args))]
+    known = len(args) - count
+    back = at.attr("directions", [0] * count)
+    batch, length = at.shape(args[known])[:2]
+    columns: list[list[Expr]] = []
+    for image in at.steps(batch):
+        each = [at.squeeze(at.slice(one, 0, image, image + 1), [0]) for one in args]
+        state, inputs, scans = each[:known], each[known:], []
+        for turn in at.steps(length):
+            places = [length - 1 - turn if reverse else turn for reverse in back]
+            pairs = zip(inputs, places, strict=True)
+            parts = [at.squeeze(at.slice(one, 0, place, place + 1), [0]) for one, place in pairs]
+            results = [_tensor(at, one) for one in at.importer.subgraph(graph, [*state, *parts], at.node.place)]
+            state = results[:known]
+            scans.append(results[known:])
+        stacks = [at.call("stack", at.tuple(column), axis=0) for column in zip(*scans, strict=True)]
+        columns.append([*state, *stacks])
+    return tuple(at.call("stack", at.tuple(column), axis=0) for column in zip(*columns, strict=True))
 
 
 OPERATORS: dict[str, Convert] = {"If": _if, "Loop": _loop, "Scan": _scan}

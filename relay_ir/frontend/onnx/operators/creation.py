@@ -52,49 +52,10 @@ def _trilu(at: Conversion) -> Expr:
     return at.call("trilu", at.arg(0), k, bool(at.attr("upper", 1)))
 
 
-def _dft(at: Conversion) -> Expr:
-    """One axis of complex numbers, which are pairs along the last one."""
-    x = at.arg(0)
-    axis = at.attr("axis", 1)
-    if at.opset >= 20:
-        found = at.ints(2)
-        axis = -2 if found is None else found[0]
-    length = at.ints(1)
-    rank = at.rank(x)
-    axis %= rank
-    if at.attr("onesided", 0) and at.attr("inverse", 0):
-        at.refuse("it makes the whole of half")
-    parts = [at.squeeze(one, [rank - 1]) for one in _split_last(at, x)]
-    order = [one for one in range(rank - 1) if one != axis] + [axis]
-    turned = [at.transpose(one, order) for one in parts]
-    if length is not None:
-        had = at.shape(turned[0])[-1]
-        more = length[0] - had
-        if more > 0:
-            widths = tuple([(0, 0)] * (rank - 2) + [(0, more)])
-            turned = [at.call("nn.pad", one, widths, at.like(0, one)) for one in turned]
-        elif more < 0:
-            turned = [at.slice(one, rank - 2, 0, length[0]) for one in turned]
-    made = at.fields(at.call("dft", *turned, bool(at.attr("inverse", 0))))
-    if at.attr("onesided", 0):
-        count = at.shape(turned[0])[-1] // 2 + 1
-        made = [at.slice(one, rank - 2, 0, count) for one in made]
-    back = [order.index(one) for one in range(rank - 1)]
-    return at.call("stack", at.tuple([at.transpose(one, back) for one in made]), axis=-1)
-
-
-def _split_last(at: Conversion, x: Expr) -> list[Expr]:
-    """Return real and imaginary parts; real numbers have no others."""
-    if at.shape(x)[-1] == 1:
-        return [x, at.call("zeros_like", x)]
-    return at.fields(at.call("split", x, 2, axis=-1))
-
-
 OPERATORS: dict[str, Convert] = {
     "Constant": _constant,
     "ConstantOfShape": _constant_of_shape,
     "Range": _range,
     "EyeLike": _eye_like,
     "Trilu": _trilu,
-    "DFT": _dft,
 }

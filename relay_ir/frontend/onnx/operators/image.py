@@ -142,17 +142,96 @@ def _roi_align(at: Conversion) -> Expr:
     x, rois = at.arg(0), at.arg(1)
     scale = float(at.attr("spatial_scale", 1.0))
     how = at.attr("coordinate_transformation_mode", "half_pixel" if at.opset >= 16 else "output_half_pixel")
-    if how == "half_pixel":
-        rois = at.call("subtract", rois, at.like(0.5 / scale, rois))
-        ends = [at.slice(rois, 1, 0, 2), at.slice(rois, 1, 2, 4)]
-        rois = at.call("concatenate", at.tuple(ends), axis=1)
     size = (at.attr("output_height", 1), at.attr("output_width", 1))
-    given = {"layout": "NCHW", "mode": at.attr("mode", "avg")}
-    if how == "half_pixel" or given["mode"] == "max":
-        at.refuse(f"its coordinates are {how}, its mode is {given['mode']}")
-    ratio = at.attr("sampling_ratio", 0)
+    mode, ratio = str(at.attr("mode", "avg")), at.attr("sampling_ratio", 0)
+    if how == "half_pixel" or mode == "max":
+        return _sampled_regions(at, size, ratio, how, mode)
     regions = _regions(at, rois, at.arg(2))
-    return at.call("vision.roi_align", x, regions, size, scale, sample_ratio=ratio or -1, **given)
+    return at.call("vision.roi_align", x, regions, size, scale, sample_ratio=ratio or -1, layout="NCHW", mode=mode)
+
+
+def _sampled_regions(at: Conversion, size: tuple[int, int], ratio: int, how: str, mode: str) -> Expr:
+    """Return averages or maxima of samples, each of which weighs two rows and two columns."""
+    if ratio < 1:
+        at.refuse("how many samples it takes depends on its regions")
+    x, rois = at.arg(0), at.arg(1)
+    image = at.call("take", x, at.arg(2), axis=0)
+    weights = []
+    for axis, count in enumerate(size):
+        ends = [at.slice(rois, 1, place, place + 1) for place in (1 - axis, 3 - axis)]
+        weights.append(_sample_weights(at, ends, at.shape(x)[2 + axis], count * ratio, how))
+    # Before a maximum the four products stay apart, as the standard's definition has it.
+    if mode == "max":
+        return _largest_products(at, image, weights, size, ratio)
+    rows, columns = (at.call("add", *pair) for pair in weights)
+    means = [
+        at.call("mean", at.reshape(one, [-1, count, ratio, at.shape(one)[2]]), axis=[2])
+        for one, count in zip((rows, columns), size, strict=True)
+    ]
+    equation = "rph,rchw,rqw->rcpq"
+    return at.call("einsum", at.tuple([means[0], image, means[1]]), equation=equation)
+
+
+def _largest_products(
+    at: Conversion, image: Expr, weights: list[tuple[Expr, Expr]], size: tuple[int, int], ratio: int
+) -> Expr:
+    products = [
+        at.call("einsum", at.tuple([row, image, column]), equation="rph,rchw,rqw->rcpq")
+        for row in weights[0]
+        for column in weights[1]
+    ]
+    largest = products[0]
+    for one in products[1:]:
+        largest = at.call("maximum", largest, one)
+    channels = at.shape(image)[1]
+    apart = at.reshape(largest, [-1, channels, size[0], ratio, size[1], ratio])
+    return at.call("max", apart, axis=[3, 5])
+
+
+def _sample_weights(at: Conversion, ends: list[Expr], extent: int, count: int, how: str) -> tuple[Expr, Expr]:
+    """Return what each sample takes of each place of an axis: the place before it, and behind."""
+    scale, dtype = float(at.attr("spatial_scale", 1.0)), at.dtype(ends[0])
+    begin, end = (at.call("multiply", one, at.const(scale, dtype)) for one in ends)
+    if how == "half_pixel":
+        begin, end = (at.call("subtract", one, at.const(0.5, dtype)) for one in (begin, end))
+    width = at.call("subtract", end, begin)
+    if how != "half_pixel":
+        width = at.call("maximum", width, at.const(1.0, dtype))
+    steps = at.const((np.arange(count) + 0.5) / count, dtype)
+    places = at.call("add", begin, at.call("multiply", width, steps))
+    limits = [at.const(one, dtype) for one in (-1.0, float(extent))]
+    inside = at.call(
+        "logical_and", at.call("greater_equal", places, limits[0]), at.call("less_equal", places, limits[1])
+    )
+    kept = at.call("clip", places, a_min=0.0, a_max=float(extent - 1))
+    low = at.call("floor", kept)
+    share = at.call("subtract", kept, low)
+    high = at.call("minimum", at.call("add", low, at.const(1.0, dtype)), at.const(extent - 1.0, dtype))
+    numbers = at.const(np.arange(extent), dtype)
+    parts = []
+    for place, weight in ((low, at.call("subtract", at.const(1.0, dtype), share)), (high, share)):
+        weight = at.call("where", inside, weight, at.const(0.0, dtype))
+        here = at.cast(at.call("equal", at.unsqueeze(place, [2]), numbers), dtype)
+        parts.append(at.call("multiply", here, at.unsqueeze(weight, [2])))
+    return parts[0], parts[1]
+
+
+def _affine_grid(at: Conversion) -> Expr:
+    """Where each place of an image comes from: matrices times the places, which lie in -1 to 1."""
+    theta, size = at.arg(0), at.wanted_ints(1)[2:]
+    axes = []
+    for extent in size:
+        if at.attr("align_corners", 0):
+            axes.append(np.linspace(-1.0, 1.0, extent))
+        else:
+            axes.append((2 * np.arange(extent) + 1) / extent - 1)
+    grids = [one.reshape(-1) for one in np.meshgrid(*axes, indexing="ij")]
+    points = at.like(np.stack([*grids[::-1], np.ones_like(grids[0])], 1), theta)
+    count = at.shape(theta)[0]
+    rows = at.reshape(theta, [count * len(size), len(size) + 1])
+    made = at.call("nn.dense", points, rows, units=None)
+    parts = at.transpose(at.reshape(made, [-1, count, len(size)]), [1, 0, 2])
+    return at.reshape(parts, [count, *size, len(size)])
 
 
 def _roi_pool(at: Conversion) -> Expr:
@@ -165,5 +244,6 @@ OPERATORS: dict[str, Convert | Mapping[int, Convert]] = {
     "Upsample": _upsample,
     "GridSample": _grid_sample,
     "RoiAlign": _roi_align,
+    "AffineGrid": _affine_grid,
     "MaxRoiPool": _roi_pool,
 }

@@ -141,6 +141,30 @@ def _nms(at: Conversion) -> Expr:
     return at.dynamic("strided_slice", selected, at.const([0, 0], "int64"), limits, at.const([1, 1], "int64"))
 
 
+def _tensor_scatter(at: Conversion) -> Expr:
+    """Each image of a batch is written over from a place of its own on."""
+    cache, update = at.arg(0), at.arg(1)
+    shape, axis = at.shape(cache), at.axis(cache, -2)
+    count = at.shape(update)[axis]
+    begins = at.cast(at.arg(2), "int64") if at.has(2) else at.const(np.zeros(shape[0]), "int64")
+    behind = len(shape) - 1
+    places = at.call(
+        "add", at.unsqueeze(begins, list(range(1, behind + 1))),
+        at.const(np.arange(count).reshape([-1 if one == axis else 1 for one in range(len(shape))]), "int64"),
+    )  # fmt: skip
+    if at.attr("mode", "linear") == "circular":
+        places = at.call("floor_mod", places, at.const(shape[axis], "int64"))
+    places = at.call("broadcast_to", places, at.shape(update))
+    return at.call("scatter_elements", cache, places, update, axis, "update")
+
+
+def _features(at: Conversion) -> Expr:
+    """The columns that are named."""
+    x, places = at.arg(0), at.reshape(at.arg(1), [-1])
+    wide = x if at.rank(x) > 1 else at.reshape(x, [1, -1])
+    return at.call("take", wide, places, axis=-1)
+
+
 OPERATORS: dict[str, Convert] = {
     "Gather": _gather,
     "GatherElements": _gather_elements,
@@ -153,4 +177,6 @@ OPERATORS: dict[str, Convert] = {
     "Compress": _compress,
     "Unique": _unique,
     "NonMaxSuppression": _nms,
+    "TensorScatter": _tensor_scatter,
+    "ai.onnx.ml.ArrayFeatureExtractor": _features,
 }

@@ -72,7 +72,12 @@ def _gemm(at: Conversion) -> Expr:
 
 
 def _einsum(at: Conversion) -> Expr:
-    return at.call("einsum", at.tuple(at.tensors()), equation=at.wanted("equation").replace(" ", ""))
+    tensors = at.tensors()
+    dtype = at.dtype(tensors[0])
+    # Sums of bfloat16 are float32, as in Relay's other products.
+    wide = "float32" if dtype == "bfloat16" else dtype
+    parts = at.tuple([at.cast(one, wide) for one in tensors])
+    return at.cast(at.call("einsum", parts, equation=at.wanted("equation").replace(" ", "")), dtype)
 
 
 OPERATORS: dict[str, Convert] = {

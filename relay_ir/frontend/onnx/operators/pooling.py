@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
 from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert
 from relay2relax.relay_ir.frontend.onnx.operators.convolution import windows
 from relay2relax.relay_ir.ir.expr import Expr
@@ -19,37 +25,79 @@ def pooled(at: Conversion, data: Expr, kind: str) -> Expr:
     given |= {"pool_size": kernel, "ceil_mode": ceil}
     if kind == "avg":
         given["count_include_pad"] = bool(at.attr("count_include_pad", 0))
-    return at.call(f"nn.{kind}_pool{len(kernel)}d", data, **given)
+    made = at.call(f"nn.{kind}_pool{len(kernel)}d", data, **given)
+    if not ceil or at.static(data) is None:
+        return made
+    # Relay counts windows that begin in the padding behind.
+    for place, count in enumerate(_counts(at.shape(data)[2:], kernel, given), 2):
+        if count < at.shape(made)[place]:
+            made = at.slice(made, place, 0, count)
+    return made
+
+
+def _counts(extents: Sequence[int], kernel: Sequence[int], given: Mapping[str, Any], ceil: bool = True) -> list[int]:
+    """Return how many windows ONNX counts along each axis: none that begins in the padding behind,
+    and with ``ceil`` one that ends behind all.
+    """
+    found = []
+    for place, (extent, size) in enumerate(zip(extents, kernel, strict=True)):
+        stride, before = given["strides"][place], given["padding"][place]
+        reach = (size - 1) * given["dilation"][place] + 1
+        room = extent + before + given["padding"][len(kernel) + place] - reach
+        count = (-(-room // stride) if ceil else room // stride) + 1
+        found.append(count - (ceil and (count - 1) * stride >= extent + before))
+    return found
 
 
 def _without_ceil(
     at: Conversion, data: Expr, kernel: tuple[int, ...], given: dict[str, tuple[int, ...]]
 ) -> tuple[tuple[int, ...], bool]:
-    """Return the padding with which as many windows fit as ONNX counts: none that begins in the
-    padding behind.
-    """
+    """Return the padding with which as many windows fit as ONNX counts."""
     shape = at.static(data)
     if shape is None or at.attr("count_include_pad", 0):
         return given["padding"], True
     rank, padding = len(kernel), list(given["padding"])
-    for place in range(rank):
-        extent, stride = shape[2 + place], given["strides"][place]
+    for place, count in enumerate(_counts(shape[2:], kernel, given)):
         reach = (kernel[place] - 1) * given["dilation"][place] + 1
-        before, behind = padding[place], padding[rank + place]
-        count = -(-(extent + before + behind - reach) // stride) + 1
-        if (count - 1) * stride >= extent + before:
-            count -= 1
-        padding[rank + place] = (count - 1) * stride + reach - extent - before
+        padding[rank + place] = (count - 1) * given["strides"][place] + reach - shape[2 + place] - padding[place]
     return tuple(padding), False
 
 
-def _max_pool(at: Conversion) -> Expr:
+def _max_pool(at: Conversion) -> tuple[Expr, ...]:
     data = at.arg()
     dtype = at.dtype(data)
-    if len(at.node.outputs) > 1 and at.node.outputs[1]:
-        at.refuse("its places are asked for")
     wide = data if at.floating(data) else at.cast(data, "float32")
-    return at.cast(pooled(at, wide, "max"), dtype)
+    if len(at.node.outputs) > 1 and at.node.outputs[1]:
+        values, places = _with_places(at, wide)
+        return at.cast(values, dtype), places
+    return (at.cast(pooled(at, wide, "max"), dtype),)
+
+
+def _with_places(at: Conversion, data: Expr) -> tuple[Expr, Expr]:
+    """Return the greatest of each window, and where in the whole of ``data`` each stands."""
+    kernel, shape = tuple(at.wanted("kernel_shape")), at.shape(data)
+    given = windows(at, data, kernel)
+    extents, rank = shape[2:], len(kernel)
+    counts = _counts(extents, kernel, given, bool(at.attr("ceil_mode", 0)))
+    steps = zip(counts, given["strides"], given["padding"], strict=False)
+    axes = [np.arange(count) * stride - before for count, stride, before in steps]
+    begins = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 1, rank)
+    inside = np.indices(kernel).reshape(rank, -1).T * np.array(given["dilation"])
+    points = begins + inside
+    within = ((points >= 0) & (points < np.array(extents))).all(-1)
+    clipped = tuple(np.moveaxis(points.clip(0, np.array(extents) - 1), -1, 0))
+    channels, size = shape[0] * shape[1], math.prod(extents)
+    rows = at.reshape(data, [channels, size])
+    found = at.call("take", rows, at.const(np.ravel_multi_index(clipped, extents), "int64"), axis=1)
+    found = at.call("where", at.const(within, "bool"), found, at.like(-np.inf, data))
+    best = at.call("argmax", found, axis=[2], keepdims=True)
+    # Places may be counted column by column.
+    turned = bool(at.attr("storage_order", 0))
+    counted = np.ravel_multi_index(clipped[::-1], extents[::-1]) if turned else np.ravel_multi_index(clipped, extents)
+    flat = counted + size * np.arange(channels)[:, None, None]
+    whole = [*shape[:2], *counts]
+    results = [at.call("gather", one, 2, best) for one in (found, at.const(flat, "int64"))]
+    return at.reshape(results[0], whole), at.reshape(results[1], whole)
 
 
 def _global(kind: str) -> Convert:

@@ -4,23 +4,16 @@ bit; Relay's ``qnn`` operators round halves otherwise.
 
 from __future__ import annotations
 
-from relay2relax.core.dtype import integer_range
+from relay2relax.core.dtype import integer_range, is_float
 from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert
+from relay2relax.relay_ir.frontend.onnx.elements import Element, element_of
+from relay2relax.relay_ir.frontend.onnx.operators.arithmetic import half_to_even
+from relay2relax.relay_ir.frontend.onnx.operators.casting import converted
 from relay2relax.relay_ir.frontend.onnx.operators.convolution import windows
 from relay2relax.relay_ir.frontend.onnx.operators.matmul import matmul
 from relay2relax.relay_ir.frontend.onnx.operators.pooling import pooled
-from relay2relax.relay_ir.frontend.onnx.protos import dtype_of
+from relay2relax.relay_ir.frontend.onnx.protos import element_numbered
 from relay2relax.relay_ir.ir.expr import Expr
-
-
-def rounded(at: Conversion, x: Expr) -> Expr:
-    """Return ``x`` rounded, halves to the even neighbour."""
-    below = at.call("floor", x)
-    rest = at.call("subtract", x, below)
-    odd = at.call("floor_mod", below, at.like(2, x))
-    up = at.call("greater", rest, at.like(0.5, x))
-    half = at.call("logical_and", at.call("equal", rest, at.like(0.5, x)), at.call("equal", odd, at.like(1, x)))
-    return at.call("add", below, at.cast(at.call("logical_or", up, half), at.dtype(x)))
 
 
 def _aligned(at: Conversion, x: Expr, value: Expr, axis: int, block: int = 0) -> Expr:
@@ -42,11 +35,11 @@ def _aligned(at: Conversion, x: Expr, value: Expr, axis: int, block: int = 0) ->
 def quantized(at: Conversion, x: Expr, scale: Expr, zero: Expr | None, dtype: str, axis: int, block: int = 0) -> Expr:
     """Return ``round(x / scale) + zero`` in ``dtype``, kept inside of it."""
     scale = _aligned(at, x, at.cast(scale, at.dtype(x)), axis, block)
-    made = rounded(at, at.call("divide", x, scale))
+    made = half_to_even(at, at.call("divide", x, scale))
     if zero is not None:
         made = at.call("add", made, at.cast(_aligned(at, x, zero, axis, block), at.dtype(x)))
     low, high = integer_range(dtype)
-    return at.cast(at.call("clip", made, a_min=float(low), a_max=float(high)), dtype)
+    return at.cast(at.call("clip", made, a_min=float(low), a_max=float(high)), element_of(dtype).dtype)
 
 
 def dequantized(at: Conversion, x: Expr, scale: Expr, zero: Expr | None, axis: int, block: int = 0) -> Expr:
@@ -59,22 +52,35 @@ def dequantized(at: Conversion, x: Expr, scale: Expr, zero: Expr | None, axis: i
 
 def _quantize(at: Conversion) -> Expr:
     zero = at.arg(2) if at.has(2) else None
-    dtype = at.dtype(zero) if zero is not None else "uint8"
+    into = at.element(zero) if zero is not None else element_of("uint8")
     if at.attr("output_dtype", 0):
-        dtype = dtype_of(at.attr("output_dtype"))
-    if not dtype.startswith(("int", "uint")) or dtype in ("int4", "uint4", "int2", "uint2"):
-        at.refuse(f"into {dtype}")
+        into = element_numbered(at.attr("output_dtype"))
     x = at.arg(0)
     wide = x if at.floating(x) else at.cast(x, "float32")
-    return quantized(at, wide, at.arg(1), zero, dtype, at.attr("axis", 1), at.attr("block_size", 0))
+    axis, block = at.attr("axis", 1), at.attr("block_size", 0)
+    if is_float(into.name):
+        return _floats(at, wide, zero, into, axis, block)
+    return at.holding(quantized(at, wide, at.arg(1), zero, into.name, axis, block), into)
+
+
+def _floats(at: Conversion, x: Expr, zero: Expr | None, into: Element, axis: int, block: int) -> Expr:
+    """Return ``x / scale`` as floats of few bits."""
+    made = at.call("divide", x, _aligned(at, x, at.cast(at.arg(1), at.dtype(x)), axis, block))
+    if zero is not None:
+        made = at.call("add", made, at.cast(_aligned(at, x, zero, axis, block), at.dtype(x)))
+    return converted(at, made, into, bool(at.attr("saturate", 1)))
 
 
 def _dequantize(at: Conversion) -> Expr:
-    x = at.arg(0)
-    if not at.dtype(x).startswith(("int", "uint")):
-        at.refuse(f"of {at.dtype(x)}")
+    x, scale = at.arg(0), at.arg(1)
     zero = at.arg(2) if at.has(2) else None
-    return dequantized(at, x, at.arg(1), zero, at.attr("axis", 1), at.attr("block_size", 0))
+    axis, block = at.attr("axis", 1), at.attr("block_size", 0)
+    if not at.floating(x):
+        return dequantized(at, x, scale, zero, axis, block)
+    made = at.cast(x, at.dtype(scale))
+    if zero is not None:
+        made = at.call("subtract", made, at.cast(_aligned(at, x, zero, axis, block), at.dtype(scale)))
+    return at.call("multiply", made, _aligned(at, x, scale, axis, block))
 
 
 def _without_zero(at: Conversion, x: Expr, zero: Expr | None, rows: bool = False) -> Expr:

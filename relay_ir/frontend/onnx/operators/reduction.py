@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from relay2relax.core.dtype import is_int
+from relay2relax.core.dtype import is_float, is_int
 from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert
 from relay2relax.relay_ir.ir.expr import Expr
 
 # Makes the reduction of a tensor over axes (None: all).
 Reduce = Callable[[Conversion, Expr, "list[int] | None", bool], Expr]
+
+
+# What the extremes of no numbers are.
+_INFINITE = {"max": float("-inf"), "min": float("inf")}
 
 
 def _plain(name: str) -> Reduce:
@@ -19,7 +23,12 @@ def _plain(name: str) -> Reduce:
             return at.cast(at.call(name, at.cast(x, "float64"), axis=axes, keepdims=keep), dtype)
         if dtype == "bool":
             return at.call({"max": "any", "min": "all"}.get(name, name), x, axis=axes, keepdims=keep)
-        return at.call(name, x, axis=axes, keepdims=keep)
+        made = at.call(name, x, axis=axes, keepdims=keep)
+        if name not in _INFINITE or not is_float(dtype):
+            return made
+        # Relay begins at the lowest, or greatest, finite number: not where there is nothing else.
+        end = at.like(_INFINITE[name], x)
+        return at.call("where", at.call("all", at.call("equal", x, end), axis=axes, keepdims=keep), end, made)
 
     return reduced
 

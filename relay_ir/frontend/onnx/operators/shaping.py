@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from relay2relax.relay_ir.frontend.onnx.conversion import MOST_DIMENSIONS, Conversion, Convert
-from relay2relax.relay_ir.frontend.onnx.protos import dtype_of
 from relay2relax.relay_ir.ir.expr import Expr
 from relay2relax.tir.extent import static
 
@@ -15,6 +14,9 @@ from relay2relax.tir.extent import static
 def _reshape(at: Conversion) -> Expr:
     x = at.arg(0)
     shape = at.known(1, "shape")
+    if shape is None and at.attr("allowzero", 0) and at.static(x) is not None and 0 in at.shape(x):
+        # Of no elements there is only the shape; in `dyn.reshape` 0 has another meaning.
+        return at.dynamic("full", at.like(0, x), at.cast(at.arg(1), "int64"), dtype=at.dtype(x))
     if shape is None:
         return at.dynamic("reshape", x, at.cast(at.arg(1), "int64"))
     codes = [int(one) for one in shape.reshape(-1)]
@@ -220,43 +222,6 @@ def _wrapped(at: Conversion, x: Expr, pairs: tuple[tuple[int, int], ...]) -> Exp
     return x
 
 
-def _cast(at: Conversion) -> Expr:
-    to = at.wanted("to")
-    dtype = to.lower() if isinstance(to, str) else dtype_of(to)
-    x = at.arg()
-    if dtype == at.dtype(x):
-        return at.call("copy", x)
-    if dtype == "bool":
-        return at.call("not_equal", x, at.like(0, x))
-    return _narrowed(at, x, dtype)
-
-
-# The largest finite numbers, at which ONNX's casts stop.
-_LARGEST = {
-    "float8_e4m3fn": 448.0, "float8_e4m3fnuz": 240.0, "float8_e5m2": 57344.0, "float8_e5m2fnuz": 57344.0,
-}  # fmt: skip
-
-
-def _narrowed(at: Conversion, x: Expr, dtype: str) -> Expr:
-    """Return ``x`` as ``dtype``; floats of eight bits end at their largest number."""
-    if dtype not in _LARGEST or not at.attr("saturate", 1):
-        return at.cast(x, dtype)
-    limit, wide = _LARGEST[dtype], at.cast(x, "float32")
-    inside = at.call("clip", wide, a_min=-limit, a_max=limit)
-    return at.cast(at.call("where", at.call("isnan", wide), wide, inside), dtype)
-
-
-def _cast_like(at: Conversion) -> Expr:
-    x, dtype = at.arg(0), at.dtype(at.arg(1))
-    if dtype == at.dtype(x):
-        return at.call("copy", x)
-    return at.call("not_equal", x, at.like(0, x)) if dtype == "bool" else _narrowed(at, x, dtype)
-
-
-def _bit_cast(at: Conversion) -> Expr:
-    return at.call("reinterpret", at.arg(), dtype=dtype_of(at.wanted("to")))
-
-
 def _col2im(at: Conversion) -> Expr:
     """Blocks of an image, a column each, are put back and summed up where they overlap."""
     x, image, block = at.arg(0), at.wanted_ints(1), at.wanted_ints(2)
@@ -324,9 +289,6 @@ OPERATORS: dict[str, Convert | Mapping[int, Convert]] = {
     "Expand": _expand,
     "Tile": _tile,
     "Pad": _pad,
-    "Cast": _cast,
-    "CastLike": _cast_like,
-    "BitCast": _bit_cast,
     "Col2Im": _col2im,
     "Shape": _shape,
     "Size": lambda at: at.call("ndarray_size", at.arg(), dtype="int64"),
