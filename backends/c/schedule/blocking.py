@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.product import Product, stride
@@ -22,10 +23,21 @@ _MOST = 8
 _AROUND = 0.5
 
 
+@dataclass(frozen=True, slots=True)
+class TileShape:
+    """How many vectors wide and how many rows high a tile of registers is, and how many of its
+    multiplications are done in a cycle.
+    """
+
+    vectors: int
+    rows: int
+    rate: float
+
+
 def tile_shape(
     columns: int, rows: int | None, width: int, depth: int, dtype: str, machine: Machine, apart: bool
-) -> tuple[int, int]:
-    """Return how many vectors wide and how many rows high a tile of registers is.
+) -> TileShape:
+    """Return the shape of a tile of registers.
 
     What counts: how many multiplications a processor can begin in the cycles that one step of the
     reduced axes takes, and how much of the tiles lies beyond the result. A step takes as long as
@@ -33,7 +45,7 @@ def tile_shape(
     takes to fetch a panel of ``depth`` steps that does not fit into the first cache. ``rows`` is
     None where there may be any number. Where sums lie ``apart``, each has a vector of its own.
     """
-    best, shape = 0.0, (1, 1)
+    best = TileShape(1, 1, 0.0)
     panels = -(-columns // width)
     size = width * bits(dtype) // 8
     for vectors in range(1, min(_MOST, panels) + 1):
@@ -57,10 +69,10 @@ def tile_shape(
             if rows is not None:
                 used *= rows / (-(-rows // height) * height)
             # Each step also counts and branches; tiles that are larger begin and end less often.
-            score = used * products / (cycles + _AROUND)
-            if score > best:
-                best, shape = score, (vectors, height)
-    return shape
+            rate = used * products / (cycles + _AROUND)
+            if rate > best.rate:
+                best = TileShape(vectors, height, rate)
+    return best
 
 
 def parts_around_panels(
