@@ -21,10 +21,12 @@ from relay2relax.relay_ir.ir.rewrite import nodes, with_children
 from relay2relax.relay_ir.ir.types import Type
 
 # TVM ends rewriting after so many rounds. A program that doubles in each would not fit anywhere by
-# then: one that has grown by so many times, and by so many nodes besides, does not come to an end.
+# then: one that has grown by so many times, and by so many nodes besides, does not come to an end;
+# nor does one that has grown by half a million nodes.
 ROUNDS = 100
 GROWTH = 20
 NODES = 5_000
+MOST = 500_000
 
 
 class DFPatternCallback:
@@ -95,7 +97,7 @@ def rewrite(
             if grouper is None or grouper.view.expr is not expr:
                 grouper = Grouper(RelayView(expr, mod))
                 size = len(grouper.flow.order)
-                bound = bound or GROWTH * size + NODES
+                bound = bound or min(GROWTH * size + NODES, size + MOST)
             if callback.require_type:
                 grouper.view.type_of(expr)
             after = _round(callback, grouper)
