@@ -10,9 +10,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast, get_args
 
 from relay2relax.core.errors import mistake
+from relay2relax.core.errors.extensions import ask, returned
 from relay2relax.core.errors.table import patterns as kinds
 from relay2relax.core.matching.constraints import PatternContext
 from relay2relax.core.matching.matcher import Matcher
@@ -35,6 +36,17 @@ ReplaceAll: TypeAlias = Callable[[Matches, Mapping[Var, Expr]], Mapping[Var, Exp
 
 # Tuples of more fields have too many ways to be found in.
 MOST_FIELDS = 3
+
+
+def _asked(replace: Replace, value: Expr, matches: Matches) -> Expr | None:
+    """Return what a user's function makes of a value.
+
+    Raises ExtensionError where that is neither an expression nor None.
+    """
+    made: object = ask(replace, value, matches, what="the rewriter of a pattern")
+    if made is not None and not isinstance(made, get_args(Expr)):
+        raise returned("the rewriter of a pattern", "an expression or None", made)
+    return cast("Expr | None", made)
 
 
 class Rule:
@@ -86,7 +98,7 @@ class OneValue(Rule):
             return None
         matches: dict[Any, Any] = {one: nodes[0] for one, nodes in found.items()}
         matches.update((one, view.value(value)) for one in self.also)
-        new = self.replace(value, matches)
+        new = _asked(self.replace, value, matches)
         return None if new is value else new
 
 
@@ -194,7 +206,7 @@ class TupleOfValues(Rule):
             return None
         whole = Tuple(tuple(seen[place].binding.value for place in places))
         merged.update((one, whole) for one in self.also)
-        new = self.replace(whole, merged)
+        new = _asked(self.replace, whole, merged)
         if new is None or new is whole:
             return None
         fields = new.fields if isinstance(new, Tuple) else [TupleGetItem(new, i) for i in range(len(places))]
@@ -227,7 +239,9 @@ class WholeContext(Rule):
         while True:
             values = {binding.var: binding.value for binding in rest}
             found = match_bindings(self.context, rest, values)
-            new = self.replace(found, values) if found is not None else {}
+            new = {} if found is None else ask(self.replace, found, values, what="the rewriter of a context")
+            if not isinstance(new, Mapping):
+                raise returned("the rewriter of a context", "new values by variable", new)
             if not new:
                 return made
             made.update(new)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.extensions import ask, returned
 from relay2relax.core.passes import PassContext, PassInfo, pass_decorator
 from relay2relax.relax_ir.ir.expr import BindingBlock, Function, If, IRModule, SeqExpr, Var
 from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, RelaxPass
@@ -30,10 +31,14 @@ class FunctionPass(RelaxPass):
     def transform(self, mod: IRModule) -> IRModule:
         """Return ``mod`` with every Relax function changed, itself where none differs."""
         context = PassContext.current()
-        made = {
-            var: self.change(func, mod, context) if isinstance(func, Function) else func
-            for var, func in mod.functions.items()
-        }
+
+        def changed(func: Function) -> Function:
+            made: object = ask(self.change, func, mod, context, what=f"the pass {self.name}")
+            if not isinstance(made, Function):
+                raise returned(f"the pass {self.name}", "a function", made)
+            return made
+
+        made = {var: changed(func) if isinstance(func, Function) else func for var, func in mod.functions.items()}
         if all(made[var] is func for var, func in mod.functions.items()):
             return mod
         return replace(mod, functions=made)
@@ -73,7 +78,10 @@ class _Blocks(Mutator):
         return seq if same else replace(seq, blocks=blocks)
 
     def changed(self, block: BindingBlock) -> BindingBlock:
-        made = self.own.change(block, self.mod, PassContext.current())
+        what = f"the pass {self.own.name}"
+        made: object = ask(self.own.change, block, self.mod, PassContext.current(), what=what)
+        if not isinstance(made, BindingBlock):
+            raise returned(what, "a dataflow block", made)
         if not made.dataflow or _shown(made) != _shown(block):
             wanted = ", ".join(sorted(var.name for var in _shown(block))) or "nothing"
             raise Relay2RelaxError(f"{self.own.name} has to return a dataflow block that outputs {wanted}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from relay2relax.core.errors.extensions import ask
 from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.analysis.traversal import parts
 from relay2relax.relay_ir.ir.expr import Expr
@@ -62,7 +63,8 @@ class RelayVisualizer:
             offset += len(ids)
             graph = self._plotter.create_graph(var.name)
             for node in nodes:
-                viz_node, edges = parser.get_node_edges(node, relay_param or {}, ids)
+                what = f"{type(parser).__name__}.get_node_edges"
+                viz_node, edges = ask(parser.get_node_edges, node, relay_param or {}, ids, what=what)
                 if viz_node is not None:
                     graph.node(viz_node)
                 for edge in edges:

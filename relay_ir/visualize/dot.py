@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from relay2relax.core.errors.extensions import ask, returned
 from relay2relax.core.output import OutputFile
 from relay2relax.relay_ir.visualize.interface import Plotter, VizEdge, VizGraph, VizNode
 
@@ -38,7 +39,10 @@ class DotGraph(VizGraph):
     def node(self, viz_node: VizNode) -> None:
         """Add a box, or what the callback says."""
         label = f"{viz_node.type_name}\n{viz_node.detail}".rstrip("\n")
-        attrs = {"label": label, **self._get_node_attr(viz_node)}
+        own = ask(self._get_node_attr, viz_node, what="get_node_attr")
+        if not isinstance(own, Mapping):
+            raise returned("get_node_attr", "attributes by name", own)
+        attrs = {"label": label, **own}
         self._lines.append(f"  {_quoted(viz_node.identity)}{_list(attrs)}")
 
     def edge(self, viz_edge: VizEdge) -> None:
