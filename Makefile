@@ -17,7 +17,7 @@ TVM_0.26 := "apache-tvm==0.26.*" "apache-tvm-ffi>=0.1.13.post2,<0.1.15"
 TVM_0.27 := ".[tvm]"
 
 .PHONY: demo dev setup lint test test-all test-install test-optimised test-random test-tvm check imports types house profile-import bench docs fuzz format golden
-.PHONY: clean help test-legacy
+.PHONY: clean help test-legacy test-cuda
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -83,6 +83,11 @@ test-tvm-%: pyproject.toml setup.py
 	test -d $(VENV)-tvm-$* || $(PYTHON) -m venv $(VENV)-tvm-$*
 	$(VENV)-tvm-$*/bin/python -m pip --quiet install --editable ".[test]" $(TVM_$*)
 	$(VENV)-tvm-$*/bin/pytest -n 2 tests/translator tests/backends/scheduled/test_scheduled.py -k apache_tvm
+
+# Nothing of this needs a GPU: apache-tvm writes sources, nvrtc compiles them, kernels run on numpy.
+test-cuda: $(VENV)/.test  ## Set up, then build recorded models and operators for GPUs, and check all kernels.
+	$(PIP) install --editable ".[cuda]"
+	$(TESTED)=0 RELAY2RELAX_SWEEP=all $(BIN)/pytest -n 2 --dist worksteal tests/backends/gpu tests/backends/numpy/test_kernels.py $(PYTEST_ARGS)
 
 # From the sources to a wheel by way of the source distribution, into an empty environment, outside of the checkout.
 test-install: test-install-3.10 test-install-3.11 test-install-3.12 test-install-3.13  ## Install the wheel and run the demo on Python 3.10 to 3.13.

@@ -32,6 +32,7 @@ from relay2relax.translator.report import LeftOut, Report
 from relay2relax.translator.work import in_words, work_of
 
 _AHEAD = "main_transform_params"
+_KERNELS = "its kernels are for a GPU"
 _UNGUARDED = "apache-tvm checks no access to memory, so it is run only when asked for"
 
 
@@ -300,7 +301,9 @@ def within(script: Script, patience: float, guarded: bool = False) -> tuple[tupl
     left_out: list[LeftOut] = []
     for backend in available_backends():
         needed = work.seconds(backend)
-        if needed > patience:
+        if work.threads and backend != "numpy":
+            left_out.append(LeftOut(script.name, backend, _KERNELS))
+        elif needed > patience:
             left_out.append(LeftOut(script.name, backend, f"it takes about {in_words(needed)}"))
         elif guarded and backend == "tvm":
             left_out.append(LeftOut(script.name, backend, _UNGUARDED))

@@ -22,6 +22,7 @@ from typing import Literal, TypeAlias, TypedDict
 from typing_extensions import Unpack
 
 from relay2relax import backends, relax_ir, relay_ir
+from relay2relax.backends.gpu.device import DEFAULT_ARCH, device_of
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
@@ -99,7 +100,8 @@ def translate(
     dimension; ``dims`` names, unifies or fixes them: ``{"data": ("batch", None, 224, 224)}``.
     Branches become Relax's ``if``, recursive functions functions of the Relax module. With
     ``schedule="cpu"`` every operator becomes TensorIR, and the PrimFuncs are fused and carry
-    schedules for this machine (:func:`relay2relax.backends.schedule_module`).
+    schedules for this machine (:func:`relay2relax.backends.schedule_module`); with ``"cuda"`` they
+    are kernels for GPUs, with ``"cuda:sm_90"`` for those of an architecture.
 
     ``weights`` names parameters that are weights although their values are not bound. They stand
     behind the inputs, which ``num_input`` of ``main`` counts. With a schedule, what depends on them
@@ -252,9 +254,14 @@ def _weights_last(program: relax_ir.IRModule, weights: Collection[str]) -> relax
 
 
 def _scheduled(program: relax_ir.IRModule, schedule: str | None) -> relax_ir.IRModule:
-    """Return ``program`` with the PrimFuncs of a schedule, ``"cpu"``; None leaves it alone."""
+    """Return ``program`` with the PrimFuncs of a schedule; None leaves it alone."""
     if schedule is None:
         return program
+    kind, _, arch = schedule.partition(":")
+    if kind == "cuda":
+        return backends.schedule_module(program, device=device_of(arch or DEFAULT_ARCH))
     if schedule != "cpu":
-        raise UnsupportedError(mistake(translating.CHOICE, what="schedule", name=repr(schedule), known="'cpu'"))
+        raise UnsupportedError(
+            mistake(translating.CHOICE, what="schedule", name=repr(schedule), known="'cpu', 'cuda', 'cuda:sm_80'")
+        )
     return backends.schedule_module(program)

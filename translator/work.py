@@ -19,6 +19,7 @@ from relay2relax.tir.arith.evaluate import integer, is_computed
 from relay2relax.tir.ir.expr import PrimExpr
 from relay2relax.tir.ir.stmt import BlockRealize, BufferStore, Evaluate, For, PrimFunc, Stmt
 from relay2relax.tir.ir.visit import statements, sub_statements, variables
+from relay2relax.tir.normalize.kernels import has_kernels
 from relay2relax.translator.arguments import DEFAULT_EXTENT
 
 
@@ -28,13 +29,14 @@ class Work:
 
     ``kernels``  how many different ones a backend has to build. ``operators``  steps of Relax's
     operators. ``blocks``  steps of the script's own PrimFuncs that consist of blocks. ``loops``
-    steps of its other PrimFuncs, scheduled ones above all.
+    steps of its other PrimFuncs, scheduled ones above all. ``threads``  steps of threads of GPUs.
     """
 
     kernels: int
     operators: int
     blocks: int
     loops: int
+    threads: int = 0
 
     def seconds(self, backend: str) -> float:
         """Return about how long building for ``backend`` and running once take, in seconds.
@@ -42,10 +44,10 @@ class Work:
         The rates are those of two cores of 2023, rounded; numpy has a kernel for each operator,
         runs blocks as whole arrays, and takes bare loops one turn after another.
         """
-        steps = self.operators + self.blocks + self.loops
+        steps = self.operators + self.blocks + self.loops + self.threads
         match backend:
             case "numpy":
-                return 0.1 + self.operators / 1e9 + self.blocks / 3e7 + self.loops / 5e5
+                return 0.1 + self.operators / 1e9 + self.blocks / 3e7 + self.loops / 5e5 + self.threads / 5e6
             case "c":
                 return 0.3 + 0.1 * self.kernels + steps / 5e9
         return 2.0 + 0.1 * self.kernels + steps / 5e8
@@ -59,7 +61,7 @@ def work_of(module: IRModule) -> Work:
     except UnsupportedError:
         # What has no PrimFunc is not counted.
         lowered = module
-    found = dict.fromkeys(("operators", "blocks", "loops"), 0)
+    found = dict.fromkeys(("operators", "blocks", "loops", "threads"), 0)
     called: set[PrimFunc] = set()
     roots = [func.body for func in lowered.functions.values() if isinstance(func, Function)]
     counted: dict[PrimFunc, int] = {}
@@ -75,6 +77,8 @@ def work_of(module: IRModule) -> Work:
 
 
 def _kind(func: PrimFunc) -> str:
+    if has_kernels(func):
+        return "threads"
     return "blocks" if any(isinstance(one, BlockRealize) for one in statements(func.body)) else "loops"
 
 

@@ -9,6 +9,7 @@ from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import running
 
 WARP = 32
+DEFAULT_ARCH = "sm_80"
 
 
 @dataclass(frozen=True, slots=True)

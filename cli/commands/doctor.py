@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import ctypes.util
 import importlib.metadata as metadata
 import os
 import platform
@@ -87,6 +89,29 @@ def _tvm() -> Finding:
     return Finding(found.name, problem, False, found.purpose, "pip install 'relay2relax[tvm]'")
 
 
+def _gpu() -> Finding:
+    """Look for NVIDIA's driver, without which no kernel runs."""
+    purpose = "runs what --schedule cuda makes"
+    name = ctypes.util.find_library("cuda")
+    if name is None:
+        return Finding("GPU", "no driver", False, purpose, "a machine with one; kernels are checked without")
+    try:
+        driver = ctypes.CDLL(name)
+    except OSError as error:
+        return Finding("GPU", str(error), False, purpose, "install NVIDIA's driver anew")
+    count = ctypes.c_int(0)
+    status = driver.cuInit(0) or driver.cuDeviceGetCount(ctypes.byref(count))
+    return Finding("GPU", f"{count.value} of NVIDIA" if not status else "none", not status and count.value > 0, purpose)
+
+
+def _nvrtc() -> Finding:
+    from relay2relax.backends.tvm.cuda import nvrtc_problem
+
+    found = _package("cuda-bindings", "compiles kernels without a GPU", "cuda")
+    problem = nvrtc_problem() if found.ok else None
+    return found if problem is None else Finding(found.name, problem, False, found.purpose, found.mend)
+
+
 def findings() -> tuple[Finding, ...]:
     """Look for everything that the product needs, and that an optional part of it needs."""
     return (
@@ -97,6 +122,8 @@ def findings() -> tuple[Finding, ...]:
         _room(),
         _tvm(),
         _package("apache-tvm-ffi", "backend tvm", "tvm"),
+        _nvrtc(),
+        _gpu(),
         _package("onnx", "models for ONNX Runtime in the benchmark", "onnx"),
         _package("onnxruntime", "comparison in the benchmark", "onnx"),
         _package("torch", "reads .pt files; comparison in the tests", "torch"),

@@ -22,6 +22,7 @@ class Schedule(str, Enum):
     """What the loops of the script are made for."""
 
     CPU = "cpu"
+    CUDA = "cuda"
 
 
 class Partitions(str, Enum):

@@ -9,6 +9,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "relay2relax convert net.relay --params net.params",
         "relay2relax convert net.relay --dims data=batch,_,_,_ --out converted",
         "relay2relax convert net.relay --params net.params --schedule cpu",
+        "relay2relax convert net.relay --params net.params --schedule cuda --arch sm_90",
     ),
     "plan": (
         "relay2relax plan net.relay --params net.params",

@@ -29,6 +29,13 @@ from relay2relax.cli.options.commands import loud
 from relay2relax.cli.options.models import reads_a_model
 
 
+def _schedule(schedule: Schedule | None, arch: str | None) -> str | None:
+    """Return a schedule, and for which GPUs it is, in the words of ``translator.translate``."""
+    if arch is not None and schedule is not Schedule.CUDA:
+        raise typer.BadParameter("only --schedule cuda is for an architecture", param_hint="--arch")
+    return schedule and schedule.value + (f":{arch}" if arch else "")
+
+
 @reads_a_model
 def convert(
     model: Model,
@@ -45,9 +52,13 @@ def convert(
         Optional[Schedule],
         typer.Option(
             "--schedule",
-            help="Fuse PrimFuncs and give them schedules, for TVM's default pipeline to build; params that are not "
-            "bound are packed ahead, as main_transform_params does it.",
+            help="Fuse PrimFuncs and give them schedules, or kernels of GPUs, for TVM's default pipeline to build; "
+            "params that are not bound are packed ahead, as main_transform_params does it.",
         ),
+    ] = None,
+    arch: Annotated[
+        Optional[str],
+        typer.Option("--arch", help="The GPUs that --schedule cuda is for, such as sm_90 [default: sm_80]."),
     ] = None,
     partitions: PartitionsOption = Partitions.KEEP,
     qnn: QuantisedOption = Quantised.INTEGER,
@@ -76,7 +87,7 @@ def convert(
     from relay2relax.cli.commands import convert as command
 
     _needs_params(bind_params, params)
-    form = command.Form(via.value, schedule and schedule.value, partitions.value, qnn.value)
+    form = command.Form(via.value, _schedule(schedule, arch), partitions.value, qnn.value)
     asked = command.Conversion(model, form, params, out, bind_params, dims or (), allow_missing, force)
     if dry_run:
         command.dry_run(asked, as_json)

@@ -81,6 +81,17 @@ def test_convert_with_a_schedule(model: Path, tmp_path: Path) -> None:
     assert "T.decl_buffer(" in (tmp_path / "o" / "linear.py").read_text()
 
 
+def test_convert_for_a_gpu(model: Path, tmp_path: Path) -> None:
+    done = command("convert", model, "-o", tmp_path / "o", "--schedule", "cuda", "--arch", "sm_90", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "check: linear.py on numpy: " in done.stdout
+    assert "not checked on c (its kernels are for a GPU)" in done.stdout.replace("\n", " ")
+    assert "T.thread_binding(" in (tmp_path / "o" / "linear.py").read_text()
+    wrong = command("convert", model, "-o", tmp_path / "p", "--schedule", "cuda", "--arch", "sm_10", cwd=tmp_path)
+    assert "the architecture 'sm_10'" in wrong.stderr
+    assert "only --schedule cuda" in command("convert", model, "--arch", "sm_90", cwd=tmp_path).stderr
+
+
 def test_bound_params_leave_the_signature(model: Path, params: Path, tmp_path: Path) -> None:
     done = command("convert", model, "--params", params, "-o", tmp_path / "o", "--bind-params", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -36,6 +36,13 @@ def test_bare_loops_are_slow_on_numpy_alone() -> None:
     assert work_of(translator.via_graph(relay_ir.parse(big))).seconds("numpy") < 60
 
 
+def test_threads_of_gpus_are_run_together() -> None:
+    threads = work_of(translator.via_graph(relay_ir.parse(DENSE), schedule="cuda"))
+    assert (threads.operators, threads.blocks, threads.loops) == (0, 0, 0)
+    # A block of 128 threads with a step for each of four terms, and more around them.
+    assert threads.threads >= 128 * 4
+
+
 @pytest.mark.parametrize(("seconds", "said"), [(0.2, "1 s"), (89, "89 s"), (100, "2 min"), (7300, "3 h")])
 def test_times_in_words(seconds: float, said: str) -> None:
     assert in_words(seconds) == said

@@ -1,0 +1,125 @@
+"""What apache-tvm makes of a module for GPUs, and what NVIDIA's compiler makes of that.
+
+Neither needs a GPU: on a machine without one apache-tvm writes sources and compiles nothing, so
+that its build succeeds says little. nvrtc, from the wheels of the extra ``cuda``, compiles them.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from relay2relax.backends.tvm.limits import within_limits
+from relay2relax.core.errors import CompilerError, Diagnostic
+from relay2relax.relax_ir.ir.expr import IRModule
+from relay2relax.relax_ir.tvm_bridge import to_tvm, tvm_errors
+
+# What apache-tvm calls modules whose source is a GPU's.
+_LANGUAGES = frozenset({"cuda", "opencl", "metal", "webgpu", "vulkan"})
+_MEND = "pip install 'relay2relax[cuda]'"
+_RESOURCES = re.compile(
+    r"Compiling entry function '(\w+)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads"
+    r".*?Used (\d+) registers([^\n]*)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What a compiled kernel takes: registers of a thread, bytes that it spills, and bytes of
+    shared memory of a block.
+    """
+
+    name: str
+    registers: int
+    spilled: int
+    shared: int
+
+
+def gpu_target(kind: str = "cuda", arch: str = "sm_80") -> dict[str, Any]:
+    """Return the target that apache-tvm is given for GPUs of ``kind``."""
+    return {"kind": kind, "arch": arch} if kind == "cuda" else {"kind": kind}
+
+
+def device_sources(mod: IRModule, target: Mapping[str, Any]) -> list[str]:
+    """Return the sources of the kernels that apache-tvm's default pipeline makes of ``mod``.
+
+    Raises TvmError where it cannot, and UnsupportedError for what cannot be lowered.
+    """
+    module = to_tvm(within_limits(mod))
+    import tvm
+    from tvm import relax
+
+    with tvm_errors(f"apache-tvm cannot build the module for {target['kind']}"):
+        built = relax.build(module, target=tvm.target.Target(dict(target), host="llvm"))
+    return _sources(built.mod)
+
+
+def _sources(module: Any) -> list[str]:
+    own = [str(module.inspect_source())] if module.kind in _LANGUAGES else []
+    return own + [source for one in module.imports for source in _sources(one)]
+
+
+def _headers() -> list[Path]:
+    """Return the folders with CUDA's headers that wheels have brought."""
+    found = importlib.util.find_spec("nvidia")
+    folders = [Path(one) for one in (found.submodule_search_locations or ())] if found is not None else []
+    roots = sorted(one / "include" for folder in folders for one in folder.glob("cu[0-9]*"))
+    return [folder for root in reversed(roots) for folder in (root, root / "cccl") if folder.is_dir()]
+
+
+def nvrtc_problem() -> str | None:
+    """Return why nvrtc cannot compile here, None where it can."""
+    if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
+        return "cuda-bindings is not installed"
+    return None if _headers() else "CUDA's headers are not installed"
+
+
+def compile_cuda(source: str, arch: str = "sm_80") -> tuple[Kernel, ...]:
+    """Compile a CUDA source as apache-tvm writes it, and return what its kernels take.
+
+    Raises CompilerError where nvrtc is missing or refuses the source.
+    """
+    problem = nvrtc_problem()
+    if problem is not None:
+        raise CompilerError(Diagnostic(f"nvrtc cannot compile: {problem}", help=_MEND))
+    from cuda.bindings import nvrtc
+
+    text = source.replace("#include <cuda.h>", "")
+    _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernels.cu", 0, [], [])
+    options = [f"--gpu-architecture={arch}", "-default-device", "--device-int128", "--ptxas-options=-v"]
+    options += [f"-I{folder}" for folder in _headers()]
+    try:
+        (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [one.encode() for one in options])
+        _, size = nvrtc.nvrtcGetProgramLogSize(program)
+        log = bytearray(size)
+        buffer = bytes(log)
+        nvrtc.nvrtcGetProgramLog(program, buffer)
+        said = buffer.decode(errors="replace")
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        first = [line for line in said.splitlines() if "error" in line][:3]
+        raise CompilerError(Diagnostic(f"nvrtc refuses the source for {arch}: {'; '.join(first)}"))
+    return tuple(_kernel(*found) for found in _RESOURCES.findall(said))
+
+
+def _kernel(name: str, stores: str, loads: str, registers: str, rest: str) -> Kernel:
+    shared = re.search(r"(\d+) bytes smem", rest)
+    return Kernel(name, int(registers), int(stores) + int(loads), int(shared[1]) if shared else 0)
+
+
+def joined_sources(sources: Sequence[str]) -> str:
+    """Return CUDA sources of several modules as one, with kernels of names of their own.
+
+    Most of the compiler's time goes into the headers that each begins with.
+    """
+    heads = [source.partition('extern "C" __global__') for source in sources]
+    parts = [heads[0][0]] if heads else []
+    for number, (_, mark, rest) in enumerate(heads):
+        parts.append(re.sub(r"\b(\w+_kernel(?:_\d+)?)\b", rf"\1_of_{number}", mark + rest))
+    return "\n".join(parts)
