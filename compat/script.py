@@ -12,6 +12,7 @@ from relay2relax.core.errors import FileError, Relay2RelaxError
 
 # TVM's tests have their fixtures in a plugin, which the root of its repository names.
 _PLUGIN = {"pytest": ("-p", "tvm.testing.plugin")}
+_TVMC = "tvm.driver.tvmc"
 _USAGE = "usage: python -m relay2relax.compat [--tvm VERSION] (SCRIPT | -m MODULE | -c TEXT) [arguments…]"
 
 
@@ -45,6 +46,10 @@ def run(arguments: Sequence[str]) -> None:
     if first == "-m":
         sys.argv = [rest[0], *_PLUGIN.get(rest[0], ()), *rest[1:]]
         sys.path.insert(0, "")
+        if rest[0] == _TVMC:
+            from relay2relax.compat.running import tvmc
+
+            sys.exit(tvmc.main(rest[1:]))
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
     elif first == "-c":
         sys.argv = ["-c", *rest[1:]]

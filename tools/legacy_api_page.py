@@ -42,6 +42,9 @@ What is different:
 renamed, adapters become what the tables call *rewritten*, and of the rest it says why a person has
 to look at it. It needs the extra `modernize`, reads scripts and notebooks, and runs neither.
 
+[Twenty public scripts](legacy-scripts.md) were tried on it. Models are compiled and run from the
+command line as by `tvmc`: `python -m relay2relax.compat -m tvm.driver.tvmc compile net.onnx`.
+
 TVM 0.18's own tests of Relay run so: `make test-legacy TVM=FOLDER`, where FOLDER holds
 `tests/python/relay` and `python/tvm/topi/testing` of its repository at v0.18.0.
 

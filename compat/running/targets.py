@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -86,6 +86,16 @@ class Target:
     def with_host(self, host: object) -> Target:
         """Return the target with a host."""
         return Target(self, host)
+
+
+def _of_kind(kind: str) -> Callable[..., Target]:
+    def target(model: str = "unknown", options: object = None) -> Target:
+        return Target(f"{kind} -model={model}")
+
+    return target
+
+
+cuda, rocm, arm_cpu, mali = map(_of_kind, ("cuda", "rocm", "llvm -device=arm_cpu", "opencl -device=mali"))
 
 
 class Kind:

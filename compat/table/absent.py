@@ -9,7 +9,7 @@ _WHY = {
     "other machines are not reached": "tvm.rpc",
     "nothing of TVM's lowering is here": (
         "tvm.relay.backend.utils tvm.relay.backend.graph_executor_codegen "
-        "tvm.relay.collage tvm.tir.usmp.utils tvm.tir.stmt_functor tvm.driver tvm.utils "
+        "tvm.relay.collage tvm.tir.usmp.utils tvm.tir.stmt_functor tvm.utils "
         "tvm.relay.backend.name_transforms tvm.relay.backend.aot tvm.ir.memory_pools tvm.runtime.profiling "
         "tvm.runtime.profiler_vm tvm.runtime.name_transforms tvm.relay.transform.infer_layout_utils "
         "tvm.target.datatype tvm.contrib.cc"

@@ -57,7 +57,7 @@ PARAMS = Names(
 )
 
 COMPOSED = Names(
-    "compat.relay.composed",
+    "relay_ir.build.composed",
     "concatenate stack variance std mean_variance mean_std logsumexp strided_set matrix_set_diag stft adv_index einsum "
     "meshgrid reverse_reshape unique sparse_fill_empty_rows segment_sum",
 )
@@ -102,7 +102,7 @@ MODULES = (
             EXPRESSIONS,
             HELPERS,
             Names(_EXPR, "Function"),
-            Names("compat.relay.composed", "TupleWrapper"),
+            Names("relay_ir.build.composed", "TupleWrapper"),
         ),
     ),
     Module(

@@ -34,6 +34,7 @@ _PATTERNS = (
     "WildcardPattern dominates has_attr has_dtype has_shape has_type is_constant is_expr is_if is_let is_op is_tuple "
     "is_tuple_get_item is_var match wildcard partition rewrite DFPatternCallback"
 )
+_IMPORTERS = "from_onnx=relay_ir.frontend.from_onnx from_pytorch=relay_ir.frontend.from_pytorch"
 _NETWORKS = (
     "mlp", "resnet", "resnet_3d", "dqn", "dcgan", "mobilenet", "lstm", "inception_v3", "squeezenet", "vgg",
     "densenet", "synthetic",
@@ -50,7 +51,7 @@ _QUANTIZE = (
     Names("compat.relay.quantizing", "calibrate qconfig quantize"),
 )
 
-QNN_CONCATENATE = Names("compat.relay.composed", "concatenate=qnn_concatenate")
+QNN_CONCATENATE = Names("relay_ir.build.composed", "concatenate=qnn_concatenate")
 
 MODULES = (
     Module(
@@ -78,7 +79,7 @@ MODULES = (
         Module(
             one,
             (
-                Names("compat.relay.composed", "sparse_dense sparse_transpose sparse_add dropout_raw"),
+                Names("relay_ir.build.composed", "sparse_dense sparse_transpose sparse_add dropout_raw"),
                 Names("compat.relay.building", "const"),
                 Names("relay_ir.ir.expr", "Constant"),
             ),
@@ -87,7 +88,7 @@ MODULES = (
         )
         for one in ("tvm.relay.nn", "tvm.relay.op.nn")
     ),
-    Module("tvm.relay.op.random", (Names("compat.relay.composed", "threefry_key"),), f"{_OPERATORS}:random"),
+    Module("tvm.relay.op.random", (Names("relay_ir.build.composed", "threefry_key"),), f"{_OPERATORS}:random"),
     Module("tvm.relay.qnn", (), f"{_OPERATORS}:qnn"),
     Module(
         "tvm.relay.qnn.op",
@@ -139,7 +140,7 @@ MODULES = (
             Names(
                 "compat.relay.frontends",
                 "from_onnx from_pytorch",
-                today="from_onnx=relay_ir.frontend.from_onnx from_pytorch=relay_ir.frontend.from_pytorch",
+                today=_IMPORTERS,
             ),
             Absent(
                 "from_tensorflow from_keras from_mxnet from_tflite from_coreml "
@@ -148,6 +149,8 @@ MODULES = (
             ),
         ),
     ),
+    Module("tvm.relay.frontend.pytorch", (Names("compat.relay.frontends", "from_pytorch", today=_IMPORTERS),)),
+    Module("tvm.relay.frontend.onnx", (Names("compat.relay.frontends", "from_onnx", today=_IMPORTERS),)),
     Module("tvm.relay.frontend.common", (Names("compat.testing.relay", "infer_type=run_infer_type"),)),
     Module(
         "tvm.relay.backend.interpreter",

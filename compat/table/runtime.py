@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from relay2relax.compat.table.entry import Module, Names
+from relay2relax.compat.table.entry import Absent, Module, Names
 
 _ARRAYS = "compat.running.ndarray"
 _DEVICES = "cpu cuda rocm opencl metal vulkan vpi ext_dev hexagon webgpu"
@@ -118,13 +118,20 @@ MODULES = (
     Module(
         "tvm.target",
         (
-            Names("compat.running.targets", "Target create=Target hexagon"),
+            Names("compat.running.targets", "Target create=Target hexagon cuda rocm arm_cpu mali"),
             Names("compat.vocabulary.objects", "VirtualDevice"),
             Names("compat.relay.devices", "make_compilation_config"),
         ),
     ),
     Module("tvm.target.codegen", (Names("compat.running.targets", "llvm_version_major"),)),
     Module("tvm.target.target", (Names("compat.running.targets", "Target"),)),
+    Module(
+        "tvm.driver.tvmc",
+        (
+            Names("compat.running.tvmc", "load compile run TVMCModel=Model TVMCPackage=Package TVMCResult=Result main"),
+            Absent("tune", "programs are not tuned here"),
+        ),
+    ),
     Module("tvm.support", (Names("compat.running.functions", "libinfo"),)),
     Module("tvm.contrib.graph_executor", (_GRAPH,)),
     *(

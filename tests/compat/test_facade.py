@@ -197,3 +197,20 @@ def test_options_that_change_nothing_are_said_once() -> None:
             tvm.transform.PassContext(config={"tir.disable_assert": True, "relay.FuseOps.max_depth": 5})
         with pytest.raises(Relay2RelaxError, match=r"relay\.nothing"):
             tvm.transform.PassContext(config={"relay.nothing": 1})
+
+
+@pytest.mark.compiler
+def test_models_are_compiled_and_run_by_verbs(tmp_path: Path) -> None:
+    (tmp_path / "net.relay").write_text(
+        '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 3), float32]) { nn.relu(%x) }\n'
+    )
+    np.savez(tmp_path / "in.npz", x=np.array([[-1, 2, -3], [4, 5, -6]], "float32"))
+    tvmc = ("-m", "relay2relax.compat", "-m", "tvm.driver.tvmc")
+    done = python(*tvmc, "compile", "net.relay", "--target", "llvm", "-o", "net.tar", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    done = python(*tvmc, "run", "net.tar", "-i", "in.npz", "-o", "out.npz", "--print-time", folder=tmp_path)
+    assert done.stdout.startswith("mean "), done.stderr
+    with np.load(tmp_path / "out.npz") as found:
+        assert found["output_0"].tolist() == [[0, 2, 0], [4, 5, 0]]
+    refused = python(*tvmc, "compile", "net.relay", "--target", "cuda", folder=tmp_path)
+    assert (refused.returncode, "cuda" in refused.stderr, "Traceback" in refused.stderr) == (2, True, False)
