@@ -10,7 +10,8 @@ Sections: ``chain`` (time per node of every stage, from 1,000 to 100,000 operato
 same of each pass over Relay, and a hundred patterns over 10,000 operators), ``reading``
 (MB/s of text and JSON, calls typed per second), ``translate`` (seconds per model case, both ways),
 ``importing`` (translating beside apache-tvm's ONNX importer), ``converting`` (with
-a schedule and packed weights, beside a build for C), ``memory`` (peak memory of reading,
+a schedule and packed weights, beside a build for C), ``migrating`` (a folder of models, beside a
+bare loop), ``memory`` (peak memory of reading,
 inference and translation over a module with 500 MB of params), ``micro`` (single operators as a
 share of what the machine can do), ``guards`` (what looking at indices costs), ``speed`` (the models
 on numpy, C, apache-tvm, ONNX Runtime and PyTorch: runs, builds, memory, dynamic batch). Model cases
@@ -58,6 +59,7 @@ SECTIONS: dict[str, Callable[[Options], Any]] = {
     "translate": translate.run,
     "importing": translate.run_importing,
     "converting": translate.run_converting,
+    "migrating": lambda _: translate.run_migrating(),
     "memory": lambda _: memory.run(),
     "micro": micro.run,
     "guards": guards.run,

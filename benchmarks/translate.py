@@ -1,17 +1,23 @@
 """Seconds to translate each recorded model, both ways, from its parsed module; beside apache-tvm's
-ONNX importer, which gets the same models exported as ONNX; and to convert it with a schedule.
+ONNX importer, which gets the same models exported as ONNX; and to convert it with a schedule. At
+the end a folder of models, migrated.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import subprocess
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from common import Case, Options, model_cases, table, timed, warm_up
+from golden_folder import golden_root
 
 from relay2relax import backends, graph, relay_ir, translator
 from relay2relax.core.walk import post_order
@@ -20,6 +26,9 @@ from relay2relax.relay_ir.ir.expr import children
 # A name that no program has.
 _NO_COMPILER = "no-such-compiler"
 _REPEATS = 3
+# Small and middling models; each stands there so many times, under other names.
+FOLDER_MODELS = ("mlp", "mlp_dynamic_batch", "dqn", "dcgan", "squeezenet")
+FOLDER_COPIES = 3
 
 
 def run(options: Options) -> dict[str, dict[str, float]]:
@@ -135,3 +144,57 @@ def _environment(name: str, value: str) -> Iterator[None]:
             del os.environ[name]
         else:
             os.environ[name] = before
+
+
+def run_migrating() -> dict[str, Any]:
+    """Print models per minute of a loop in one process, of a loop over ``convert``, and of
+    ``migrate``, and what each model costs more than in the loop over ``convert``.
+    """
+    root = golden_root()
+    if root is None:
+        print("recorded model cases are absent (RELAY2RELAX_GOLDEN): section skipped")
+        return {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        paths = _files(root, folder / "models")
+        one, _ = timed(lambda: _convert(paths, folder))
+        loop, _ = timed(lambda: _loop(paths, folder))
+        whole, _ = timed(lambda: _command("migrate", folder / "models", "--out", folder / "migrated"))
+        again, _ = timed(lambda: _command("migrate", folder / "models", "--out", folder / "migrated"))
+    count = len(paths)
+    seconds = {"one process": one, "loop over convert": loop, "migrate": whole, "migrate, all done before": again}
+    rows = [[what, f"{value:.2f}", f"{60 * count / value:.0f}"] for what, value in seconds.items()]
+    table(f"{count} models, converted and not checked", ["what", "seconds", "models per minute"], rows)
+    overhead = (whole - loop) / count
+    print(f"migrate beside a loop over convert: {1e3 * overhead:.0f} ms a model, {whole / loop - 1:.1%}")
+    return {"models": count, "seconds": seconds, "overhead": whole / loop}
+
+
+def _files(root: Path, folder: Path) -> list[Path]:
+    folder.mkdir()
+    found = []
+    for model in FOLDER_MODELS:
+        text = (root / "models" / model / "model.relay").read_text()
+        for copy in range(FOLDER_COPIES):
+            found.append(folder / f"{model}{copy}.relay")
+            found[-1].write_text(text)
+    return found
+
+
+def _convert(paths: Sequence[Path], folder: Path) -> None:
+    """Do what ``convert`` does, in one process and without its care for files."""
+    for path in paths:
+        made = translator.translate_with_map(relay_ir.infer_type(relay_ir.load(path)))
+        (folder / f"{path.stem}.py").write_text(made.module.script())
+        (folder / f"{path.stem}.graph.json").write_text(graph.to_json(made.graph))
+        (folder / f"{path.stem}.map.json").write_text(translator.map_to_json(made.map))
+
+
+def _loop(paths: Sequence[Path], folder: Path) -> None:
+    for path in paths:
+        _command("convert", path, "--out", folder / f"loop_{path.stem}")
+
+
+def _command(*words: object) -> None:
+    line = [sys.executable, "-m", "relay2relax", *map(str, words), "--no-check", "--quiet"]
+    subprocess.run(line, check=True, capture_output=True)

@@ -19,7 +19,7 @@ from relay2relax.core.errors import Diagnostic, ExitCode, Relay2RelaxError
 from relay2relax.graph import MSCGraph
 from relay2relax.migrate.takers import takers
 from relay2relax.migrate.verdict import Verdict
-from relay2relax.parity.matrix.model import data_frame, html_table
+from relay2relax.parity.tables import data_frame, html_table
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.translator.summary import Summary, summarize
 from relay2relax.translator.work import work_of
@@ -133,7 +133,7 @@ def plan(
     try:
         typed = typed_module(mod)
         made = translator.translate_with_map(typed, via, weights=tuple(params or ()), dims=dims)
-        described = summarize(typed, params, dims, made.module)
+        described = summarize(typed, params, dims, made)
     except Relay2RelaxError as error:
         return refused(name, error)
     operators = translator.what_becomes(made.graph, made.module, via == "tir")

@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 
 from relay2relax import backends
-from relay2relax.core.dtype import Array
+from relay2relax.core.amounts import counted
+from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import patterns as kinds
 from relay2relax.core.progress import going_on
 from relay2relax.core.walk import post_order
 from relay2relax.parity.checks import Check
 from relay2relax.parity.halving import first_bad
+from relay2relax.parity.tables import data_frame, html_table
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Tuple
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.subgraphs import part_of
@@ -68,6 +70,33 @@ class Reduced:
     of_calls: int
     tries: int
     stopped: bool = False
+
+    def __str__(self) -> str:
+        left = f"{counted(self.calls, 'call')} of {self.of_calls} left"
+        return f"{left} after {counted(self.tries, 'try', 'tries')}; it fails as the whole does: {self.failure}"
+
+    def to_json(self) -> dict[str, object]:
+        """Return all but the module and its inputs as plain values."""
+        return {
+            "failure": self.failure,
+            "calls": self.calls,
+            "of_calls": self.of_calls,
+            "tries": self.tries,
+            "stopped": self.stopped,
+        }
+
+    def to_dataframe(self) -> Any:
+        """Return a row for each input as a frame of pandas.
+
+        Raises UnsupportedError where that is not installed.
+        """
+        return data_frame(self._records())
+
+    def _records(self) -> list[dict[str, object]]:
+        return [{"input": name, "dtype": of_array(one), "shape": one.shape} for name, one in self.inputs.items()]
+
+    def _repr_html_(self) -> str:
+        return html_table(("input", "dtype", "shape"), self._records(), f"{self}\n{self.module}")
 
 
 def reduce(

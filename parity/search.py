@@ -24,6 +24,7 @@ from relay2relax.core.tolerance import Tolerance
 from relay2relax.parity.halving import first_bad
 from relay2relax.parity.matrix.nodes import node_report
 from relay2relax.parity.passes import compare_passes
+from relay2relax.parity.tables import data_frame, html_table
 from relay2relax.relay_ir import pipeline
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.module import IRModule
@@ -73,6 +74,16 @@ class Bisected:
     def to_json(self) -> dict[str, object]:
         """Return the same as plain values."""
         return asdict(self)
+
+    def to_dataframe(self) -> Any:
+        """Return what was run as a frame of pandas.
+
+        Raises UnsupportedError where that is not installed.
+        """
+        return data_frame([asdict(one) for one in self.probes])
+
+    def _repr_html_(self) -> str:
+        return html_table(("step", "agrees"), [asdict(one) for one in self.probes], self.said)
 
 
 def bisect(

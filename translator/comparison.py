@@ -4,7 +4,7 @@ by output.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,6 +67,7 @@ def compare(
     dims: Dims | None = None,
     expected: Mapping[str, Array] | Sequence[Array] | None = None,
     tolerance: Tolerance | None = None,
+    closer: Callable[[Trial], Iterable[str]] = lambda _: (),
 ) -> Report:
     """Run ``mod`` as Relay and as both translations, and compare with Relay on the numpy backend.
 
@@ -78,8 +79,8 @@ def compare(
     ``params`` and ``inputs`` give values by parameter name; the rest is drawn from ``seed``. Relay
     runs on every backend but tvm, which has no Relay any more. ``per_node`` compares intermediate
     values as well and names the first node that differs. How close outputs must be follows from
-    their dtype, or is the ``tolerance`` that is asked for. Raises what translating, building or
-    running raises.
+    their dtype, or is the ``tolerance`` that is asked for. ``closer`` looks at what was run;
+    what it says is among the notes. Raises what translating, building or running raises.
     """
     trial = Trial.of(fix_extents(mod, dims), {**(params or {}), **(inputs or {})}, seed, expected, tolerance)
     for backend in backends:
@@ -96,7 +97,7 @@ def compare(
             if per_node:
                 found = first_difference(trial.module, trial.arguments, translate, backend, trial.sheet.length)
                 notes.append(f"{program} on {backend}: {found or 'every intermediate value agrees'}")
-    return trial.report(notes)
+    return trial.report([*notes, *closer(trial)])
 
 
 @dataclass(frozen=True, slots=True)

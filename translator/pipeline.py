@@ -69,7 +69,8 @@ class Options(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Translation:
-    """A Relax ``module``, the Relay ``source`` that was translated, and the ``graph`` of that.
+    """A Relax ``module``, the Relay ``source`` that was translated, and the ``graph`` of that with
+    its ``weights``.
 
     The source is what was given, where its types were known and there was nothing to partition.
     """
@@ -77,6 +78,7 @@ class Translation:
     module: relax_ir.IRModule
     source: relay_ir.IRModule
     graph: MSCGraph
+    weights: Mapping[str, Array]
 
 
 def translate(
@@ -131,7 +133,7 @@ def translation(
 ) -> Translation:
     """Do what :func:`translate` does, and return the graph that it went through as well."""
     done = passage(mod, via, **options)
-    return Translation(done.module, done.source, done.found.graph)
+    return Translation(done.module, done.source, done.found.graph, done.found.weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,7 +26,7 @@ from relay2relax.relay_ir.io.roles import learned_parameters
 from relay2relax.tir.extent import Extent, add
 from relay2relax.translator.as_tensorir import AsTensorIR, calls_as_tensorir
 from relay2relax.translator.partitions import partitions
-from relay2relax.translator.pipeline import Dims, entry_functions, entry_of, translate
+from relay2relax.translator.pipeline import Dims, Translation, entry_functions, entry_of, translate
 
 # Kinds of nodes that are control flow, or calls of functions.
 _CONTROL = frozenset({NodeKind.IF, NodeKind.MATCH, NodeKind.CALL, NodeKind.FUNCTION, NodeKind.LET})
@@ -120,14 +120,14 @@ def summarize(
     mod: relay_ir.IRModule | relax_ir.IRModule,
     params: Mapping[str, Array] | None = None,
     dims: Dims | None = None,
-    relax: relax_ir.IRModule | None = None,
+    made: Translation | None = None,
 ) -> Summary:
     """Return what ``main`` of a Relay or Relax module consists of, and what it costs; of a library
     all functions.
 
     ``params`` are learned values by name. Without them, parameters of Relay that stand only where
     operators take learned values count as such. ``dims`` names or fixes extents of a Relay module,
-    ``relax`` is its translation where there is one already.
+    ``made`` is its translation, with its graph, where there is one already.
     Raises what making its graph raises; where a model cannot be lowered, costs are missing.
     """
     given = set(params or ())
@@ -144,10 +144,12 @@ def summarize(
     typed = typed_module(mod)
     entry = entry_of(typed)
     learned = given if entry is None else {param.name for param in learned_parameters(typed[entry])} | given
+    if made is not None:
+        return _with_costs(_described(made.graph, made.weights, learned), made.graph, made.module)
     found, weights = graph.from_relay(typed, entry=entry, dims=dims)
     described = _described(found, weights, learned)
     try:
-        relax = relax or translate(typed, dims=dims)
+        relax = translate(typed, dims=dims)
     except Relay2RelaxError as error:
         return replace(described, not_counted=error.diagnostics[0].title)
     return _with_costs(described, found, relax)

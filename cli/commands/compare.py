@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,8 +19,6 @@ from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedErr
 from relay2relax.core.errors.table import files as kinds
 from relay2relax.core.output import marked
 from relay2relax.core.tolerance import Tolerance
-from relay2relax.relay_ir.inference.fixed_extents import fix_extents
-from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.io.binding import Bound
 
 
@@ -117,22 +115,19 @@ def _compared(
         bound = files.load_params(params, module, how.allow_missing)
         given = files.load_inputs(inputs, module, bound)
     collected = parity.Collected()
+
+    def judged(trial: translator.Trial) -> Iterator[str]:
+        if how.float64:
+            yield from map(str, parity.judge(trial.module, trial.arguments, collected.results))
+
     with (
         screen.progress("running Relay and both translations"),
         translator.outputs_shown(collected.add) if how.float64 else nullcontext(),
     ):
-        report = translator.compare(
+        return translator.compare(
             module, params=bound.weights, inputs=given, seed=how.seed, backends=how.backends or own_backends(),
-            per_node=how.per_node, dims=extents, expected=recorded,
-            tolerance=how.tolerance,
+            per_node=how.per_node, dims=extents, expected=recorded, tolerance=how.tolerance, closer=judged,
         )  # fmt: skip
-    if not how.float64:
-        return report
-    with screen.progress("running Relay in float64"):
-        typed = typed_module(fix_extents(module, extents))
-        arguments = translator.make_arguments(typed, {**bound.weights, **given}, how.seed)
-        judged = parity.judge(typed, arguments, collected.results)
-    return replace(report, notes=(*report.notes, *map(str, judged)))
 
 
 def own_backends() -> tuple[str, ...]:

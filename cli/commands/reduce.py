@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -74,10 +73,9 @@ def run(values: Values, how: How, out: Path | None, resume: bool, force: bool, a
         found = parity.reduce(module, arguments, how.check(), kept.tell)
     written = folder.write(_contents(found, how))
     if as_json:
-        outcome.deliver(_described(found, folder.path, [path.name for path in written]))
+        outcome.deliver({**found.to_json(), "folder": str(folder.path), "files": [path.name for path in written]})
     else:
-        left = f"{counted(found.calls, 'call')} of {found.of_calls} left"
-        print(f"{left} after {counted(found.tries, 'try', 'tries')}; it fails as the whole does: {found.failure}")
+        print(found)
         for path in written:
             screen.tell(f"wrote {path}")
     if found.stopped:
@@ -111,14 +109,3 @@ def _contents(found: Reduced | RecordedPart, how: How) -> dict[str, Content]:
     if not how.command:
         contents[_SCRIPT] = _TEXT.replace("BACKENDS", repr(how.backends)).encode()
     return contents
-
-
-def _described(found: Reduced, folder: Path, names: Sequence[str]) -> dict[str, object]:
-    return {
-        "failure": found.failure,
-        "calls": found.calls,
-        "of_calls": found.of_calls,
-        "tries": found.tries,
-        "folder": str(folder),
-        "files": list(names),
-    }

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from relay2relax.core.schema import Form, field, read_json, to_lines, to_plain
 from relay2relax.migrate.verdict import Verdict
-from relay2relax.parity.matrix.model import data_frame, html_table
+from relay2relax.parity.tables import data_frame, html_table
 
 
 class Entry(Form):

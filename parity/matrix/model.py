@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import Any
 
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import ExitCode, UnsupportedError, mistake
-from relay2relax.core.errors.table import running
-from relay2relax.core.source import visible
+from relay2relax.core.errors import ExitCode
 from relay2relax.parity.float64 import Judgement
 from relay2relax.parity.matrix.measures import Measures
 from relay2relax.parity.matrix.nodes import NodeReport
 from relay2relax.parity.matrix.repeats import Repeat
+from relay2relax.parity.tables import data_frame, html_table
 from relay2relax.translator.report import LeftOut, Report, Row
 
 _COLUMNS = ("batch", "program", "backend", "output", "max_abs", "max_rel", "max_ulp", "of_scale", "cosine", "snr_db",
@@ -138,25 +136,3 @@ class Matrix:
 
     def _repr_html_(self) -> str:
         return html_table(_COLUMNS, self.records(), str(self))
-
-
-def data_frame(records: Sequence[Mapping[str, Any]]) -> Any:
-    """Return records as a frame of pandas; raises UnsupportedError where that is not installed."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise UnsupportedError(mistake(running.LIBRARY, what="pandas", problem=error)) from error
-    return pandas.DataFrame(list(records))
-
-
-def html_table(columns: Sequence[str], records: Sequence[Mapping[str, Any]], caption: str) -> str:
-    """Return records as a table for a notebook; what is in them is text, never markup."""
-
-    def cell(value: object) -> str:
-        said = "" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
-        return f"<td>{escape(visible(said))}</td>"
-
-    head = "".join(f'<th scope="col">{escape(one)}</th>' for one in columns)
-    body = "".join(f"<tr>{''.join(cell(record.get(one)) for one in columns)}</tr>" for record in records)
-    text = escape(visible(caption))
-    return f"<table><caption>{text}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"

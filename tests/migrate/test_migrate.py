@@ -142,6 +142,16 @@ def @main(%x: int64) -> int64 { @loop(multiply(%x, 0i64)) }
     assert convert_one(given).verdict == "stopped"
 
 
+@pytest.mark.sweep(every=4)
+def test_a_limit_of_memory_is_an_entry(tmp_path: Path) -> None:
+    wide = "def @main(%x: Tensor[(40000, 4), float32]) { nn.dense(%x, %x, units=40000) }\n"
+    (tmp_path / "net.relay").write_text(HEAD + wide)
+    given = Job("net", tmp_path / "net.relay", None, tmp_path / "out", ("--check", "--limit-memory=1GB"), 60.0)
+    found = convert_one(given)
+    assert found.verdict == "stopped"
+    assert "1 GB" in found.why[0]
+
+
 def test_what_is_ended_starts_nothing_more(tmp_path: Path) -> None:
     running = Running()
     running.end()

@@ -111,6 +111,30 @@ def test_values_become_simple_where_that_does_not_matter() -> None:
     assert not value.any()
 
 
+def test_what_was_found_is_plain_values_and_a_table() -> None:
+    found = reduced(NET, has("exp"))
+    assert found.to_json()["calls"] == 1
+    assert str(found).startswith("1 call of 9 left after ")
+    assert "exp(" in found._repr_html_()
+    pytest.importorskip("pandas")
+    assert list(found.to_dataframe()["dtype"]) == ["float32"]
+
+
+def test_a_search_goes_on_with_what_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "net.relay").write_text(NET)
+    (tmp_path / "mine.py").write_text("import sys\nsys.exit('exp(' in open(sys.argv[1]).read())\n")
+    monkeypatch.chdir(tmp_path)
+    line = ["relay2relax", "reduce", "net.relay", "--check", f"{sys.executable} mine.py {{model}}"]
+    for more, left in (([], "1 call of 9 left"), (["--resume"], "1 call of 1 left")):
+        monkeypatch.setattr(sys, "argv", [*line, *more])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert end.value.code == 0
+        assert left in capsys.readouterr().out
+
+
 def test_nothing_to_reduce_is_an_error() -> None:
     with pytest.raises(NothingFailsError):
         reduced(NET, has("erf"))

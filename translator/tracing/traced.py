@@ -61,7 +61,9 @@ def translate_with_map(
     arithmetic = quantised_items(done.quantised, rewrites, numbers)
     found = replace(bare, receipt=(*receipt_of(done.given, done.module, standing), *arithmetic))
     operators = quantised_operators(done.quantised.values())
-    return Traced(done.module, done.source, done.found.graph, found, operators, tuple(expr for expr, _ in relay))
+    expressions = tuple(expr for expr, _ in relay)
+    graph, weights = done.found.graph, done.found.weights
+    return Traced(done.module, done.source, graph, weights, found, operators, expressions)
 
 
 class RelaxPlaces:
