@@ -23,7 +23,7 @@ from relay2relax.relay_ir.ir.rewrite import free_vars
 from relay2relax.relay_ir.quantize.config import QAnnotateKind, current_qconfig
 from relay2relax.relay_ir.quantize.forward_rewrite import Rule, Temporary, Value, forward_op, forward_rewrite
 from relay2relax.relay_ir.transform.infrastructure import left_alone, map_functions
-from relay2relax.relay_ir.transform.layout.op_attrs import op_attr, register_op_attr
+from relay2relax.relay_ir.transform.layout.op_attrs import register_op_attr, registered
 
 KEY = "FQAnnotateRewrite"
 SIMULATED = Op("relay.op.annotation.simulated_quantize")
@@ -127,7 +127,8 @@ def register_annotate_function(op_name: str, frewrite: Rule | None = None, level
 
 
 def _rule(name: str) -> Rule | None:
-    rule = op_attr(name, KEY) or _RULES.get(name)
+    own = registered(name, KEY)
+    rule: Rule | None = _RULES.get(name) if own is None else own.replacement
     if rule is None or current_qconfig().debug_enabled_ops is None:
         return rule
 

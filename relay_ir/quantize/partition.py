@@ -19,7 +19,7 @@ from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.quantize.config import current_qconfig
 from relay2relax.relay_ir.quantize.forward_rewrite import Rule, Temporary, Value, forward_op, forward_rewrite
 from relay2relax.relay_ir.transform.infrastructure import left_alone, map_functions
-from relay2relax.relay_ir.transform.layout.op_attrs import op_attr, register_op_attr
+from relay2relax.relay_ir.transform.layout.op_attrs import register_op_attr, registered
 
 KEY = "FQPartitionRewrite"
 
@@ -58,7 +58,8 @@ def register_partition_function(op_name: str, frewrite: Rule | None = None, leve
 
 
 def _rule(name: str) -> Rule | None:
-    return op_attr(name, KEY) or _RULES.get(name)
+    own = registered(name, KEY)
+    return _RULES.get(name) if own is None else own.replacement
 
 
 def _parts(args: Sequence[Value]) -> list[tuple[bool, Expr]]:

@@ -24,7 +24,7 @@ from relay2relax.relay_ir.quantize.fixed_point import multiplied, scaled_up
 from relay2relax.relay_ir.quantize.forward_rewrite import Rule, Temporary, Value, forward_op, forward_rewrite
 from relay2relax.relay_ir.transform.fold_constant import fold_expression
 from relay2relax.relay_ir.transform.infrastructure import left_alone, map_functions
-from relay2relax.relay_ir.transform.layout.op_attrs import op_attr
+from relay2relax.relay_ir.transform.layout.op_attrs import registered
 from relay2relax.relay_ir.transform.parts import scalar, scalar_value
 
 KEY = "FQRealizeRewrite"
@@ -64,7 +64,8 @@ class QuantizeRealize(Pass[IRModule]):
 
 
 def _rule(name: str) -> Rule | None:
-    return op_attr(name, KEY) or _RULES.get(name)
+    own = registered(name, KEY)
+    return _RULES.get(name) if own is None else own.replacement
 
 
 def _number(expr: Value) -> np.float32:

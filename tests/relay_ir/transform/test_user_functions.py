@@ -13,7 +13,7 @@ import pytest
 from relay2relax import relay_ir
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.extensions import ExtensionError
-from relay2relax.relay_ir import IRModule, const, op, transform
+from relay2relax.relay_ir import IRModule, const, op, quantize, transform
 from relay2relax.relay_ir.dataflow_pattern import (
     DFPatternCallback,
     PatternError,
@@ -54,6 +54,9 @@ ASKED: dict[str, tuple[Any, str, str, str, bool]] = {
     "qnn canonicalize": (transform.QnnCanonicalize(), "qnn.dense", "FTVMQnnCanonicalize", DENSE, False),
     "gradient": (transform.FirstOrderGradient(), "nn.relu", "FPrimalGradient", CONV, False),
     "gradient of all": (transform.HigherOrderGradient(), "nn.relu", "FPrimalGradient", CONV, False),
+    "partition": (quantize.QuantizePartition(), "nn.relu", "FQPartitionRewrite", CONV, False),
+    "annotate": (quantize.QuantizeAnnotate(), "nn.relu", "FQAnnotateRewrite", CONV, False),
+    "realize": (quantize.QuantizeRealize(), "nn.relu", "FQRealizeRewrite", CONV, False),
     "mixed precision": (
         transform.ToMixedPrecision(), "nn.conv2d", "FTVMMixedPrecisionConversionType", CONV, False,
     ),
