@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype
+from relay2relax.core.dtype import Array, Numbers, is_float, numpy_dtype, of_array
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common import layout_rules
@@ -320,7 +320,8 @@ def correlation_numpy(attrs: CorrelationAttrs, data1: Array, data2: Array) -> Ar
             value = one * other if attrs.is_multiply else np.abs(one - other)
             result[:, q] += np.sum(value, axis=1, dtype=data1.dtype)
     count = attrs.kernel_size**2 * data1.shape[1]
-    whole = result / data1.dtype.type(count) if np.issubdtype(data1.dtype, np.inexact) else np.trunc(result / count)
+    floats = is_float(of_array(data1))
+    whole = result / data1.dtype.type(count) if floats else np.trunc(result / count)
     return np.asarray(whole, data1.dtype)
 
 

@@ -133,7 +133,7 @@ def _put_means(result: Numbers, where: tuple[Numbers, ...], values: Numbers) -> 
     for number in range(int(turn.max(initial=-1)) + 1):
         chosen = turn == number
         total = target[flat[chosen]] + new[chosen]
-        half = total / total.dtype.type(2) if total.dtype.kind == "f" else (total - np.fmod(total, 2)) // 2
+        half = total / total.dtype.type(2) if is_float(of_array(total)) else (total - np.fmod(total, 2)) // 2
         target[flat[chosen]] = half
 
 

@@ -122,8 +122,9 @@ class _Reverse:
             case TupleGetItem(value, index):
                 self._field(node, self.values[value], index)
             case Call(Op(name), args):
-                rule = gradient_of(name)
-                if rule is None and has_floats(self._type(node)):
+                floats = has_floats(self._type(node))
+                rule = gradient_of(name) if floats else None
+                if rule is None and floats:
                     raise unknown_gradient(name)
                 self._call(node, rule, [self.values[one] for one in args])
             case _:

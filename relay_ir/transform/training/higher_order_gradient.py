@@ -242,8 +242,9 @@ class _Reverse:
         return replace(function, params=params, body=body, ret_type=_paired(result))
 
     def _operator(self, node: Call, name: str, args: Sequence[Expr], scope: _Scope) -> Expr:
-        rule = gradient_of(name)
-        if rule is None and has_floats(self._type(node)):
+        floats = has_floats(self._type(node))
+        rule = gradient_of(name) if floats else None
+        if rule is None and floats:
             raise unknown_gradient(name)
         given = [(scope.done[one], self._type(one)) for one in args]
         forward = [scope.push(_part(value, ty, 0)) for value, ty in given]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from typed import present, relay_record
@@ -14,6 +15,7 @@ from typed import present, relay_record
 from relay2relax.ops import OpError, TensorType
 
 RANDOM = np.random.default_rng(13)
+BFLOAT16 = ml_dtypes.bfloat16
 
 
 def normal(*shape: int) -> np.ndarray:
@@ -108,3 +110,13 @@ def test_correlation(
         other = second[:, :, top : top + kernel, left : left + kernel]
         expected[:, q, row, column] = (one * other if multiply else abs(one - other)).mean(axis=(1, 2, 3))
     agrees(run_op("nn.correlation", attrs, x, y, reduction=27), expected.astype(np.float32), 27)
+
+
+def test_correlation_of_narrow_floats(run_op: Callable[..., Any]) -> None:
+    """Distances of bfloat16 are not rounded to integers."""
+    attrs = {"kernel_size": 3, "stride1": 2, "stride2": 2, "padding": (2, 2), "is_multiply": False}
+    images = [RANDOM.uniform(0, 1, (1, 2, 6, 4)).astype(BFLOAT16) for _ in range(2)]
+    narrow, wide = (
+        run_op("nn.correlation", attrs, *(one.astype(dtype) for one in images)) for dtype in (BFLOAT16, "float32")
+    )
+    np.testing.assert_allclose(narrow.astype("float32"), wide, rtol=0.05)

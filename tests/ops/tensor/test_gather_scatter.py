@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -127,6 +128,11 @@ def test_updates_of_one_place_follow_each_other(run_op: Any) -> None:
     for reduction, first in (("update", 1), ("add", 15), ("mul", 64), ("mean", 2.5), ("min", 1), ("max", 8)):
         found = run_op("scatter_elements", {"reduction": reduction}, data, indices, updates)
         assert found.tolist() == [first, 8], reduction
+
+
+def test_a_mean_of_narrow_floats_is_not_truncated(run_op: Any) -> None:
+    arguments = [np.array([7], ml_dtypes.bfloat16), np.array([0], np.int64), np.array([2], ml_dtypes.bfloat16)]
+    assert run_op("scatter_elements", {"reduction": "mean"}, *arguments).tolist() == [4.5]
 
 
 def test_updates_beyond_the_indices_are_not_used(run_op: Any) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from recorded_cases import arguments, flat, has_data, typed_case, value
 from recorded_relay_passes import failures
 from typed import of_type, present
 
@@ -26,6 +27,29 @@ def test_recorded_programs_become_what_tvm_makes_of_them(recorded: Any) -> None:
     cases = [case for case in recorded("passes") if case["passes"] == ["FakeQuantizationToInteger"]]
     assert failures(cases, lambda case: FakeQuantizationToInteger()) == []
     assert len(cases) == 52
+
+
+def test_integers_are_those_that_tvm_computed(recorded: Any) -> None:
+    """TVM's tests ran the program in floats and the one of integers on the same inputs: what ours
+    gives is to the bit what TVM's gave.
+    """
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for case in recorded("language"):
+        if "fake_quantization" in case.get("origin", "") and has_data(case):
+            runs.setdefault(f"{case['origin']} {case['args']} {case['kwargs']}", []).append(case)
+    compared = 0
+    for cases in runs.values():
+        tried = [
+            (case, main, mod, FakeQuantizationToInteger()(mod)) for case in cases for mod, main in [typed_case(case)]
+        ]
+        integers = [case for case, _, mod, made in tried if made is mod]
+        for case, main, mod, made in tried:
+            for other in () if made is mod else integers:
+                found = flat(create_executor("debug", made).evaluate()(*arguments(case, main)))
+                for one, expected in zip(found, flat(value(other["out"])), strict=True):
+                    np.testing.assert_array_equal(one, expected, case["id"])
+                compared += 1
+    assert compared == 43
 
 
 def module(value: Expr) -> IRModule:

@@ -9,12 +9,13 @@ from relay2relax.relay_ir.inference.type_table import TypeTable
 from relay2relax.relay_ir.ir.expr import Call, Expr, TupleGetItem
 from relay2relax.relay_ir.transform.parts import along, scalar
 from relay2relax.relay_ir.transform.training.gradients.rules import Rules, static_shape, tensor
+from relay2relax.tir.extent import static
 
 
 def _dense(call: Call, grad: Expr, types: TypeTable) -> list[Expr]:
     data, weight = call.args
-    of_data = op.nn.dense(grad, op.transpose(weight), units=tensor(weight, types).shape[1])
-    of_weight = op.nn.dense(op.transpose(grad), op.transpose(data), units=tensor(data, types).shape[1])
+    of_data = op.nn.dense(grad, op.transpose(weight), units=static(tensor(weight, types).shape[1]))
+    of_weight = op.nn.dense(op.transpose(grad), op.transpose(data), units=static(tensor(data, types).shape[1]))
     return [op.collapse_sum_like(of_data, data), op.collapse_sum_like(of_weight, weight)]
 
 
