@@ -113,6 +113,11 @@ class _Regions:
         data, scale, zero_point = call.args
         if data not in self.ready:
             return self._refused(call)
+        if any(isinstance(one, (Call, Tuple, TupleGetItem)) for one in (scale, zero_point)):
+            # As in TVM, which takes what computes them for a part of the region.
+            if self.hard_fail:
+                raise FakeQuantizationError("the scale or the zero point of qnn.quantize is computed")
+            return call
         types = AffineTypes(self.tensors, call)
         types[call] = TensorAffineType(scale, zero_point, call.attrs.out_dtype, call.attrs.axis)
         return self._made(call, types, types[call])

@@ -128,6 +128,16 @@ def test_a_rule_that_refuses_leaves_the_region(monkeypatch: pytest.MonkeyPatch) 
         FakeQuantizationToInteger(hard_fail=True)(before)
 
 
+def test_a_computed_zero_point_leaves_the_region() -> None:
+    """As in TVM 0.16, which says "found an invalid node" of the cast."""
+    zero_point = relay_ir.var("z", shape=(), dtype="int8")
+    value = op.qnn.quantize(op.nn.relu(dequantized(X, 2.0)), const(2.0), op.cast(zero_point, "int32"))
+    before = module(value)
+    assert FakeQuantizationToInteger()(before) is before
+    with pytest.raises(FakeQuantizationError, match="is computed"):
+        FakeQuantizationToInteger(hard_fail=True)(before)
+
+
 def test_users_register_rules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(op_attrs, "_REGISTERED", {})
     value = quantized(op.negative(dequantized(X, 2.0)), 2.0)
