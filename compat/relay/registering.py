@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import NoReturn, cast
 
 from relay2relax.compat.vocabulary.teaching import Lesson
 from relay2relax.core.errors import UnsupportedError
@@ -23,7 +23,7 @@ def register(op_name: str, describe: str = "") -> None:
                       relay=op_name), replace=False)  # fmt: skip
 
 
-def _unknown(*_: object) -> Type:
+def _unknown(*_: object, **__: object) -> NoReturn:
     raise UnsupportedError("a script registered this operator, and nothing that computes it")
 
 

@@ -6,7 +6,7 @@ from typing import Union
 
 from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.ir.expr import Expr, GlobalVar, children
-from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.module import IRModule, as_module
 
 
 class CallGraph:
@@ -19,7 +19,7 @@ class CallGraph:
     def __init__(self, module: IRModule) -> None:
         self.module = module
         self._calls: dict[str, list[str]] = {}
-        for caller, function in module.functions.items():
+        for caller, function in as_module(module).functions.items():
             roots: tuple[Expr, ...] = (function,)
             names = (node.name for node in post_order(roots, children) if isinstance(node, GlobalVar))
             self._calls[caller.name] = list(dict.fromkeys(names))

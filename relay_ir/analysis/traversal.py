@@ -10,7 +10,7 @@ from relay2relax.core.walk import post_order
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.expr import Call, Expr, Function, Let, Op, Var, children
-from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.ir.module import IRModule, as_module
 from relay2relax.relay_ir.ir.types import FuncType, RefType
 
 
@@ -28,7 +28,7 @@ def list_op_freqs(mod: IRModule) -> dict[str, int]:
 
     A call that is shared counts once. Calls within functions inside functions count.
     """
-    bodies: list[Expr] = list(mod.functions.values())
+    bodies: list[Expr] = list(as_module(mod).functions.values())
     calls = (node for node in post_order(bodies, children) if isinstance(node, Call))
     return dict(Counter(call.op.name for call in calls if isinstance(call.op, Op)))
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias, Union, cast
+from typing import Any, NoReturn, TypeAlias, Union, cast
 
 import numpy as np
-from typing_extensions import assert_never
+from typing_extensions import Never
 
 from relay2relax.core.arrays import plain_array
 from relay2relax.core.dtype import Array, numpy_dtype, of_array
@@ -391,7 +391,12 @@ def children(expr: Expr) -> Sequence[Expr]:
             return (ref, value)
         case Match(data, clauses):
             return (data, *(clause.rhs for clause in clauses))
-    assert_never(expr)
+    no_expression(expr)
+
+
+def no_expression(found: Never) -> NoReturn:
+    """Raise BuildError for what users gave where an expression is expected."""
+    raise BuildError(f"an expression of Relay is expected, found {type(found).__name__}")
 
 
 # --- what Python's values are in Relay ------------------------------------------------------------

@@ -18,8 +18,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Generic, TypeVar
 
-from typing_extensions import assert_never
-
 from relay2relax.core.walk import post_order
 from relay2relax.relay_ir.ir.expr import (
     Call,
@@ -44,6 +42,7 @@ from relay2relax.relay_ir.ir.expr import (
     TupleGetItem,
     Var,
     children,
+    no_expression,
 )
 from relay2relax.relay_ir.ir.rewrite import binders, with_children
 
@@ -107,7 +106,7 @@ class ExprFunctor(Generic[Result]):
                 return self.visit_ref_write(expr)
             case Match():
                 return self.visit_match(expr)
-        assert_never(expr)
+        no_expression(expr)
 
     def visit_call(self, call: Call) -> Result:
         """A call."""

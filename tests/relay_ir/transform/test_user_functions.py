@@ -14,6 +14,7 @@ from relay2relax import relay_ir
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.errors.extensions import ExtensionError
 from relay2relax.relay_ir import IRModule, const, op, quantize, transform
+from relay2relax.relay_ir.analysis import CallGraph, all_vars, free_vars, list_op_freqs, well_formed
 from relay2relax.relay_ir.dataflow_pattern import (
     DFPatternCallback,
     PatternError,
@@ -25,6 +26,7 @@ from relay2relax.relay_ir.dataflow_pattern import (
     rewrite,
     wildcard,
 )
+from relay2relax.relay_ir.ir.expr import BuildError
 
 HEADER = '#[version = "0.0.5"]\n'
 CONV = (
@@ -171,6 +173,14 @@ def test_what_is_no_pattern_callback_pass_or_module() -> None:
     for mod in (x, None, "text"):
         with pytest.raises(Relay2RelaxError, match="a module of Relay is expected, found"):
             run(mod)
+    analyses: list[Any] = [free_vars, well_formed, all_vars]
+    for analyse in analyses:
+        with pytest.raises(BuildError, match="an expression of Relay is expected, found IRModule"):
+            analyse(IRModule())
+    counts: list[Any] = [list_op_freqs, CallGraph]
+    for count in counts:
+        with pytest.raises(Relay2RelaxError, match="a module of Relay is expected, found Var"):
+            count(x)
     sequence: Any = transform.Sequential
     with pytest.raises(ExtensionError, match=r"sequence .* expected passes"):
         sequence([5])(IRModule.from_expr(x))
