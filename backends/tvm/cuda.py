@@ -119,7 +119,10 @@ def joined_sources(sources: Sequence[str]) -> str:
     Most of the compiler's time goes into the headers that each begins with.
     """
     heads = [source.partition('extern "C" __global__') for source in sources]
-    parts = [heads[0][0]] if heads else []
+    # Half numbers and infinities bring definitions of their own: the longest head has most of them.
+    longest = max((head for head, _, _ in heads), key=len, default="")
+    included = dict.fromkeys(line for head, _, _ in heads for line in head.splitlines() if line.startswith("#include"))
+    parts = [*(line for line in included if line not in longest and line != "#include <cuda.h>"), longest]
     for number, (_, mark, rest) in enumerate(heads):
         parts.append(re.sub(r"\b(\w+_kernel(?:_\d+)?)\b", rf"\1_of_{number}", mark + rest))
     return "\n".join(parts)
