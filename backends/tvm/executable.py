@@ -5,30 +5,41 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from relay2relax.backends.tvm.limits import within_limits
 from relay2relax.backends.tvm.machine import Built, TvmFunction, TvmMachine
+from relay2relax.core.errors import ExecutionError
+from relay2relax.core.errors.table import running
 from relay2relax.core.output import OutputFile, marked
 from relay2relax.relax_ir.ir.expr import Function, IRModule
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings
 from relay2relax.relax_ir.tvm_bridge import to_tvm, tvm_errors
 
 
-def build(mod: IRModule, target: str = "llvm") -> TvmExecutable:
-    """Build ``mod`` with apache-tvm's default pipeline for its ``target``.
+def build(mod: IRModule, target: str = "llvm", device: str = "cpu") -> TvmExecutable:
+    """Build ``mod`` with apache-tvm's default pipeline for its ``target``, to run on ``device``.
 
-    What apache-tvm is known not to build is lowered to TensorIR before. Raises TvmError, and
-    UnsupportedError for what cannot be lowered.
+    On the device ``"cuda"`` the target is that of the GPU that is there. What apache-tvm is known
+    not to build is lowered to TensorIR before. Raises TvmError, UnsupportedError for what cannot be
+    lowered, and ExecutionError where there is no such device.
     """
     mod = within_limits(mod)
     module = to_tvm(mod)
+    found: Any = target
+    if device != "cpu":
+        import tvm
+
+        if not tvm.device(device, 0).exist:
+            raise ExecutionError(f"apache-tvm finds no device {device!r} here", kind=running.TVM)
+        found = tvm.target.Target.from_device(tvm.device(device, 0))
     from tvm import relax
 
     with tvm_errors(f"apache-tvm cannot build the module for {target}"):
         if _has_local_functions(mod):
             module = relax.transform.LambdaLift()(module)
-        built = relax.build(module, target=target)
-    return TvmExecutable(mod, built)
+        built = relax.build(module, target=found)
+    return TvmExecutable(mod, built, device)
 
 
 class TvmExecutable:
@@ -39,9 +50,10 @@ class TvmExecutable:
 
     target = "tvm"
 
-    def __init__(self, module: IRModule, built: Built) -> None:
+    def __init__(self, module: IRModule, built: Built, device: str = "cpu") -> None:
         self.module = module
         self.built = built
+        self.device = device
         self._machine = self.machine()
 
     def __getitem__(self, name: str) -> TvmFunction:
@@ -52,7 +64,7 @@ class TvmExecutable:
 
     def machine(self) -> TvmMachine:
         """Return a new machine that runs the functions."""
-        return TvmMachine(self.module, self.built)
+        return TvmMachine(self.module, self.built, self.device)
 
     def stats(self) -> str:
         """Return TVM's summary of the executable."""

@@ -45,9 +45,10 @@ class TvmMachine:
     for.
     """
 
-    def __init__(self, module: IRModule, built: Built) -> None:
+    def __init__(self, module: IRModule, built: Built, device: str = "cpu") -> None:
         self._module = module
         self._built = built
+        self._device = device
         self._loaded: Mapping[str, Callable[..., object]] | None = None
 
     def __getitem__(self, name: str) -> TvmFunction:
@@ -65,9 +66,9 @@ class TvmMachine:
         if self._loaded is None:
             _lend_functions(self._module)
             with tvm_errors("apache-tvm cannot load what it built"):
-                self._loaded = relax.VirtualMachine(self._built, tvm.cpu())
+                self._loaded = relax.VirtualMachine(self._built, tvm.device(self._device, 0))
         try:
-            return TvmFunction(name, func, self._loaded[global_names(self._module)[var]])
+            return TvmFunction(name, func, self._loaded[global_names(self._module)[var]], self._device)
         except AttributeError as problem:
             raise ExecutionError(f"apache-tvm offers no function {name!r}: {problem}", kind=running.TVM) from problem
 
@@ -86,8 +87,9 @@ class TvmFunction:
     arguments to TVM, ``invoke`` runs, ``fetch`` copies results back.
     """
 
-    def __init__(self, name: str, func: Function, packed: Callable[..., object]) -> None:
+    def __init__(self, name: str, func: Function, packed: Callable[..., object], device: str = "cpu") -> None:
         self.name = name
+        self._device = device
         self._infos = [param.info for param in func.params]
         self._parameters = [(param.name, _type(param.info)) for param in func.params]
         self._packed = packed
@@ -103,7 +105,7 @@ class TvmFunction:
     def prepare(self, *args: object, **named: object) -> list[object]:
         """Return the arguments as TVM's values."""
         values = bind_arguments(self.name, self._parameters, args, named)
-        return [_to_tvm(value, info) for value, info in zip(values, self._infos, strict=True)]
+        return [_to_tvm(value, info, self._device) for value, info in zip(values, self._infos, strict=True)]
 
     def invoke(self, values: Sequence[object]) -> object:
         """Run on what ``prepare`` returned; the result is TVM's."""
@@ -123,15 +125,15 @@ def _type(info: StructInfo) -> Type:
         return Type()
 
 
-def _to_tvm(value: object, info: StructInfo) -> object:
+def _to_tvm(value: object, info: StructInfo, device: str) -> object:
     import tvm
     import tvm_ffi
 
     match info:
         case TensorStructInfo() if isinstance(value, np.ndarray):
-            return tvm.runtime.tensor(value)
+            return tvm.runtime.tensor(value, tvm.device(device, 0))
         case TupleStructInfo(fields) if isinstance(value, tuple):
-            return [_to_tvm(one, field) for one, field in zip(value, fields, strict=True)]
+            return [_to_tvm(one, field, device) for one, field in zip(value, fields, strict=True)]
         case ShapeStructInfo() if isinstance(value, (tuple, list)):
             return tvm_ffi.Shape(tuple(value))
     return value

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, Union
 import numpy as np
 
 from relay2relax import backends, relax_ir, relay_ir, translator
+from relay2relax.backends.runtime.virtual_machine import AnyExecutable
 from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.converted import folder
 from relay2relax.cli.loudness import is_quiet
@@ -28,7 +29,7 @@ Program: TypeAlias = Union[Way, Literal["script"]]
 class How:
     """Which program runs where: on a ``backend``, with a ``library`` for some operators.
 
-    ``chart`` is the file that a profile is written to.
+    ``chart`` is the file that a profile is written to. apache-tvm runs on a ``device``.
     """
 
     via: Program
@@ -36,12 +37,15 @@ class How:
     library: str | None
     profile: bool
     chart: Path | None = None
+    device: str = "cpu"
 
     def __post_init__(self) -> None:
         if self.library and (self.backend == "tvm" or self.via not in ("graph", "script")):
             raise Relay2RelaxError(
                 "libraries compute Relax operators on numpy and c: add --via graph, and --backend c", kind=OPTION
             )
+        if self.device != "cpu" and self.backend != "tvm":
+            raise Relay2RelaxError("other devices are apache-tvm's: add --backend tvm", kind=OPTION)
         if self.profile and (self.backend != "c" or self.via == "relay"):
             raise Relay2RelaxError(
                 "kernels are measured where there are any: add --backend c, and --via tir or --via graph", kind=OPTION
@@ -191,12 +195,20 @@ def _run_relax(
     """Return what the function ``entry`` gives, and what its kernels took."""
     if how.library:
         program = _dispatched(program, how.library)
-    executable = backends.build(program, target=how.backend)
+    executable = _built(program, how)
     main = backends.VirtualMachine(executable)[entry]
     result = main(*given)
     if how.profile and isinstance(executable, backends.Executable) and executable.native is not None:
         return result, measured(executable.native, lambda: main(*given))
     return result, Profile()
+
+
+def _built(program: relax_ir.IRModule, how: How) -> AnyExecutable:
+    if how.device == "cpu":
+        return backends.build(program, target=how.backend)
+    from relay2relax.backends import tvm
+
+    return tvm.build(program, device=how.device)
 
 
 def _dispatched(program: relax_ir.IRModule, library: str) -> relax_ir.IRModule:

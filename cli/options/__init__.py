@@ -55,6 +55,13 @@ class Backend(str, Enum):
     TVM = "tvm"
 
 
+class Device(str, Enum):
+    """Where apache-tvm runs."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
 class Over(str, Enum):
     """What is searched."""
 

@@ -11,6 +11,7 @@ from relay2relax.cli.options import (
     AllowMissing,
     AsJson,
     Backend,
+    Device,
     DimsOption,
     Force,
     Inputs,
@@ -104,6 +105,9 @@ def run(
         ),
     ] = None,
     backend: Annotated[Backend, typer.Option("--backend", "-b", help="What runs the program.")] = Backend.NUMPY,
+    device: Annotated[
+        Device, typer.Option("--device", help="Where --backend tvm runs: on a GPU it needs one.")
+    ] = Device.CPU,
     library: Annotated[
         Optional[Library],
         typer.Option(
@@ -141,5 +145,5 @@ def run(
     from relay2relax.cli.commands import run as command
 
     how = command.How(command.chosen_via(model, via.value if via else None, backend.value), backend.value,
-                      library and library.value, profile or chart is not None, chart)  # fmt: skip
+                      library and library.value, profile or chart is not None, chart, device.value)  # fmt: skip
     command.run(model, params, inputs, how, seed, dims or [], out, allow_missing, require_params, force, as_json)

@@ -92,6 +92,14 @@ def test_convert_for_a_gpu(model: Path, tmp_path: Path) -> None:
     assert "only --schedule cuda" in command("convert", model, "--arch", "sm_90", cwd=tmp_path).stderr
 
 
+@pytest.mark.tvm
+def test_a_device_that_is_not_there_is_said(model: Path, tmp_path: Path) -> None:
+    wrong = command("run", model, "--device", "cuda", cwd=tmp_path)
+    assert "other devices are apache-tvm's: add --backend tvm" in wrong.stderr.replace("\n", " ")
+    done = command("run", model, "-b", "tvm", "--device", "cuda", cwd=tmp_path)
+    assert done.returncode == 0 or "apache-tvm finds no device 'cuda' here" in done.stderr
+
+
 def test_bound_params_leave_the_signature(model: Path, params: Path, tmp_path: Path) -> None:
     done = command("convert", model, "--params", params, "-o", tmp_path / "o", "--bind-params", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
