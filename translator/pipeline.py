@@ -35,7 +35,7 @@ from relay2relax.graph.relax.trace import Trace
 from relay2relax.graph.relay.importer import Imported, check_library, from_relay_with_nodes
 from relay2relax.ops.registry.symbolic import Dims
 from relay2relax.relax_ir.ir import symbols
-from relay2relax.relay_ir.inference.fixed_extents import fix_extents
+from relay2relax.relay_ir.inference.fixed_extents import dims_of, fix_extents
 from relay2relax.relay_ir.io.params import bind_params
 from relay2relax.relay_ir.transform import PartitionGraph
 from relay2relax.relay_ir.transform.qdq.model import InFloats
@@ -99,7 +99,8 @@ def translate(
     ``weights``, ``dims`` or ``schedule``, which belong to one function.
 
     ``params`` are bound as constants by name. Every ``?`` of a parameter becomes a symbolic
-    dimension; ``dims`` names, unifies or fixes them: ``{"data": ("batch", None, 224, 224)}``.
+    dimension; ``dims`` names, unifies or fixes them: ``{"data": ("batch", None, 224, 224)}``. Names
+    that a frontend found (``mod.dims``) stand where ``dims`` has none.
     Branches become Relax's ``if``, recursive functions functions of the Relax module. With
     ``schedule="cpu"`` every operator becomes TensorIR, and the PrimFuncs are fused and carry
     schedules for this machine (:func:`relay2relax.backends.schedule_module`); with ``"cuda"`` they
@@ -181,6 +182,7 @@ def passage(
     entry = entry_of(given)
     if entry is None:
         check_library(given, params, dims, weights, schedule)
+    dims = dims_of(given, dims, entry)
     program = fix_extents(given, dims, entry) if dims and entry else given
     if partitions == "keep":
         program = PartitionGraph()(program)

@@ -142,10 +142,10 @@ MODULES = (
                 "from_onnx from_pytorch",
                 today=_IMPORTERS,
             ),
-            Absent(
+            Names(
+                "relay_ir.frontend",
                 "from_tensorflow from_keras from_mxnet from_tflite from_coreml "
                 "from_caffe from_caffe2 from_darknet from_paddle from_oneflow",
-                "relay2relax imports ONNX and TorchScript",
             ),
         ),
     ),

@@ -32,7 +32,7 @@ from relay2relax.graph.relay.scopes import Scope, evaluated, scopes_of
 from relay2relax.graph.shapes import PrimTable, has_any, leaves, symbolic_type
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.symbolic import Dims, name_extents
-from relay2relax.relay_ir.inference.fixed_extents import fix_extents
+from relay2relax.relay_ir.inference.fixed_extents import dims_of, fix_extents
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.io.params import bind_params
 from relay2relax.relay_ir.ir.expr import (
@@ -141,6 +141,7 @@ def from_relay_with_nodes(
     if entry is None:
         check_library(mod, params, dims)
     else:
+        dims = dims_of(mod, dims, entry)
         mod = fix_extents(mod, dims, entry) if dims else mod
         mod = bind_params(mod, params, entry) if params else mod
     mod = ToGraphNormalForm()(mod)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from relay2relax.ops.registry.symbolic import Dims, name_extents
@@ -42,6 +43,23 @@ def fix_extents(mod: IRModule, dims: Dims | None, entry: str = "main") -> IRModu
     return infer_type(
         mod.with_function(var, replace(function, params=tuple(params), body=body, ret_type=None)), declare_results=True
     )
+
+
+def dims_of(mod: IRModule, dims: Dims | None, entry: str | None = "main") -> Dims | None:
+    """Return ``dims``, and for what it does not name the names that the module's frontend found.
+
+    What is not open any more, or no parameter, has none.
+    """
+    if not mod.dims or entry is None:
+        return dims
+    known = typed_module(mod)
+    found: dict[str, Sequence[str | int | None]] = {}
+    for param in known[entry].params:
+        names, type_ = mod.dims.get(param.name), known.types[param]
+        if names is not None and isinstance(type_, TensorType) and len(names) == len(type_.shape):
+            pairs = zip(names, type_.shape, strict=True)
+            found[param.name] = [name if is_any(extent) else None for name, extent in pairs]
+    return {**found, **(dims or {})}
 
 
 def _with_numbers(known: Type, wanted: Type) -> Type:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from relay2relax.core.amounts import counted
@@ -49,6 +49,8 @@ class IRModule:
         looked into nor run.
     ``recorded``  whether ``types`` are what a document says; nothing runs by them before inference
         has found the same.
+    ``dims``  what open extents of parameters of ``main`` are called, where a frontend found names;
+        translators take them where they are given no others.
     """
 
     functions: Mapping[GlobalVar, Function] = field(default_factory=dict)
@@ -60,6 +62,7 @@ class IRModule:
     document_nodes: Mapping[Expr, int] = field(default_factory=dict, repr=False)
     opaque_functions: Mapping[GlobalVar, OpaqueFunction] = field(default_factory=dict)
     recorded: bool = field(default=False, repr=False)
+    dims: Mapping[str, Sequence[str | int | None]] = field(default_factory=dict, repr=False)
     _vars: Mapping[str, GlobalVar] = field(init=False, repr=False)
     _opaque_vars: Mapping[str, GlobalVar] = field(init=False, repr=False)
 

@@ -30,7 +30,8 @@ NOT_TORCHSCRIPT = ErrorKind(
     "R2R-0561",
     "what is given is not a TorchScript module",
     """A frontend runs nothing of a model. What a module computes is read from its TorchScript, which
-    `torch.jit.trace` or `torch.jit.script` makes of it.""",
+    `torch.jit.trace` or `torch.jit.script` makes of it, or from a program of `torch.export`. A
+    module itself is exported where its inputs are given.""",
     """
     import torch
     from relay2relax import relay_ir
@@ -44,8 +45,8 @@ NOT_TORCHSCRIPT = ErrorKind(
     model = torch.jit.trace(torch.nn.Linear(3, 2), torch.zeros(1, 3))
     relay_ir.frontend.from_pytorch(model, [("x", [1, 3])])
     """,
-    template="a TorchScript module or function is expected, found {found}",
-    help="torch.jit.trace(model.eval(), example_inputs) makes one",
+    template="a TorchScript module or function, or an exported program, is expected, found {found}",
+    help="torch.export.export(model.eval(), inputs) makes one; or give `example_inputs` with the module",
 )
 INPUTS = ErrorKind(
     "R2R-0562",
@@ -136,5 +137,26 @@ ONNX_OPERATORS = ErrorKind(
     """,
     template="ONNX operators that are not imported: {names}",
     help="give a conversion of your own: `custom_convert_map={'Name': function}`",
+    exit=ExitCode.UNSUPPORTED,
+)
+OTHER = ErrorKind(
+    "R2R-0566",
+    "a model of a framework that is imported by way of ONNX",
+    """TVM had an importer for each of these frameworks. Here an exporter of the framework's writes the
+    model as ONNX, and `from_onnx` imports that.""",
+    """
+    from relay2relax import relay_ir
+
+    relay_ir.frontend.from_tflite(b"")
+    """,
+    """
+    from onnx import TensorProto, helper
+    from relay2relax import relay_ir
+
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 2]) for name in "xy")
+    graph = helper.make_graph([helper.make_node("Abs", ["x"], ["y"])], "g", [x], [y])
+    relay_ir.frontend.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]))
+    """,
+    template="models of {framework} are imported by way of ONNX, which this writes: {command}",
     exit=ExitCode.UNSUPPORTED,
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import ChainMap, Counter
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from keyword import iskeyword
 from pathlib import Path
-from typing import TypeAlias, Union
+from typing import Any, TypeAlias, Union
 
 import numpy as np
 
@@ -25,7 +27,7 @@ from relay2relax.relay_ir.ir.expr import Expr, Function, RelayExpr, Tuple, Tuple
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import free_vars
 from relay2relax.relay_ir.ir.types import TensorType, TupleType
-from relay2relax.tir.extent import Extent
+from relay2relax.tir.extent import Extent, static
 
 Model: TypeAlias = Union[str, "os.PathLike[str]", bytes, object]
 # The extents of an input; of one that is a sequence those of its elements.
@@ -51,6 +53,7 @@ def from_onnx(
     file are mapped into memory, and nothing outside of its folder is opened. ``shape`` states
     extents of inputs, where the model leaves them open (of a sequence, those of each element), and
     ``dtype``, where it is a mapping, their dtypes. ``opset`` is taken in place of the model's own.
+    Open extents that the model names keep their names, ``mod.dims``, and translators take them.
     Weights are parameters of ``main``, after the inputs; with ``freeze_params`` they are constants.
     Calls carry the ONNX nodes' names as spans. ``fixed_inputs`` are inputs whose values are known
     beforehand, such as axes or a shape; they are constants. ``custom_convert_map`` has conversions
@@ -75,11 +78,11 @@ def from_onnx(
     importer.check_operators(message.graph)
     body = importer.main(message.graph, dict(shape or {}), dtype)
     if freeze_params:
-        return IRModule.from_expr(Function(tuple(importer.inputs), body)), {}
+        return replace(IRModule.from_expr(Function(tuple(importer.inputs), body)), dims=importer.dims), {}
     used = set(free_vars(body))
     weights = [one for one in importer.weights.values() if one in used]
     found = {one.name: importer.values.arrays[one] for one in weights}
-    return IRModule.from_expr(Function((*importer.inputs, *weights), body)), found
+    return replace(IRModule.from_expr(Function((*importer.inputs, *weights), body)), dims=importer.dims), found
 
 
 def _read(model: Model) -> tuple[Message, Path | None]:
@@ -110,7 +113,8 @@ class Importer:
     """A model under import.
 
     ``scope`` has the values of names, those of graphs around the one that is read too. ``weights``
-    are parameters by their names. ``depth`` counts functions that call each other.
+    are parameters by their names. ``depth`` counts functions that call each other. ``dims`` are
+    what the model calls open extents of inputs.
     """
 
     opsets: dict[str, int]
@@ -123,6 +127,7 @@ class Importer:
     inputs: list[Var] = field(default_factory=list)
     weights: dict[str, Var] = field(default_factory=dict)
     depth: int = 0
+    dims: dict[str, list[str | None]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
     # --- graphs ---
@@ -158,7 +163,11 @@ class Importer:
             raise ParseError(_unread(f"its input {info.name!r} is no tensor"))
         if info.name not in shapes and not type_.tensor_type.HasField("shape"):
             raise ParseError(_unread(f"its input {info.name!r} has no shape; state one"))
-        given = shapes.get(info.name, protos.extents_of(type_)[0])
+        own, names = protos.extents_of(type_)
+        given: Sequence[Any] = shapes.get(info.name, own)
+        kept = [_word(name) if static(one) is None else "" for name, one in zip(names, given, strict=False)]
+        if any(kept) and len(kept) == len(given):
+            self.dims[info.name] = [name or None for name in kept]
         extents = [one for one in given if not isinstance(one, Sequence)]
         element = protos.element_numbered(type_.tensor_type.elem_type)
         made = var(info.name, shape=extents, dtype=dtypes.get(info.name) or element.dtype)
@@ -322,6 +331,12 @@ class Importer:
         if node.spelled in self.custom or find_operator(node.domain, node.operator, opset) is not None:
             return True
         return schemas.has_function(node, opset)
+
+
+def _word(name: str) -> str:
+    """Return a name of an extent as a word that scripts can have."""
+    word = re.sub(r"\W", "_", name)
+    return f"d_{word}" if word and (not word.isidentifier() or iskeyword(word)) else word
 
 
 def _values(made: Value | tuple[Value, ...]) -> tuple[Value, ...]:

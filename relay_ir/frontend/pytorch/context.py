@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, NoReturn, TypeAlias, Union, cast
@@ -29,11 +29,20 @@ from relay2relax.relay_ir.ir.expr import (
 )
 from relay2relax.relay_ir.ir.rewrite import with_children
 from relay2relax.relay_ir.ir.types import TensorType, TupleType, Type
-from relay2relax.tir.extent import static
+from relay2relax.tir.extent import Extent, static
+from relay2relax.tir.ir.expr import Binary, IntImm, PrimExpr
+from relay2relax.tir.ir.expr import Var as ExtentVar
 
 # What a value of a graph is while it is read: an expression, or what is known beforehand.
 Number: TypeAlias = Union[int, float, bool]
-Value: TypeAlias = Union[Expr, Number, str, list["Value"], tuple["Value", ...], None]
+Value: TypeAlias = Union[Expr, Number, str, list["Value"], tuple["Value", ...], PrimExpr, None]
+
+
+# Operators of numbers that are computed from extents.
+_OPERATORS = {
+    "+": "add", "-": "subtract", "*": "multiply", "//": "floor_divide", "%": "floor_mod", "max": "maximum",
+    "min": "minimum",
+}  # fmt: skip
 
 
 class Types:
@@ -108,7 +117,8 @@ def with_spans(root: Expr, span: Span) -> Expr:
 class Conversion:
     """A node under conversion: its kind, its arguments, and the span of what is made of it.
 
-    ``exact``: PyTorch's results count, not what TVM's importer makes of TorchScript.
+    ``exact``: PyTorch's results count, not what TVM's importer makes of TorchScript. ``symbols``
+    are the values of open extents.
     """
 
     kind: str
@@ -117,10 +127,15 @@ class Conversion:
     types: Types = field(repr=False)
     default_dtype: str = "float32"
     exact: bool = False
+    symbols: Mapping[ExtentVar, Expr] = field(default_factory=dict, repr=False)
 
     def refuse(self, problem: str) -> NoReturn:
         """Raise UnsupportedError for this form of the operator."""
         raise UnsupportedError(mistake(frontends.FORM, node=f"{self.span.source_name} ({self.kind})", problem=problem))
+
+    def refuse_empty(self) -> NoReturn:
+        """Raise UnsupportedError: a tensor without elements comes out."""
+        self.refuse("its result has no elements")
 
     def with_args(self, args: Sequence[Value]) -> Conversion:
         """Return the conversion of another form of the operator."""
@@ -178,6 +193,17 @@ class Conversion:
             self.refuse(f"argument {place} is missing")
         return found
 
+    def extents_at(self, place: int) -> list[Extent]:
+        """Return an argument that is a list of extents, open ones too."""
+        found = self.value(place)
+        every = found if isinstance(found, list) else [found]
+        if not any(isinstance(one, PrimExpr) for one in every):
+            return list(self.sizes(place))
+        known = [one.data.item() if isinstance(one, Constant) and not one.data.shape else one for one in every]
+        if not all(isinstance(one, (int, PrimExpr)) for one in known):
+            self.refuse(f"argument {place} has to be extents")
+        return cast("list[Extent]", known)
+
     def tensors(self, place: int) -> list[Expr]:
         """Return an argument that is a list of tensors, or a tuple."""
         found = self.value(place)
@@ -213,6 +239,17 @@ class Conversion:
             self.refuse(f"it asks for the extents of a tensor of {self.type_of(expr)}")
         return known
 
+    def extent(self, expr: Expr, axis: int) -> int:
+        """Return one extent of a tensor, which has to be a number."""
+        found = static(self.type_of(expr).shape[axis])
+        if found is None:
+            self.refuse(f"it asks for extent {axis} of {self.type_of(expr)}")
+        return found
+
+    def extents(self, expr: Expr) -> tuple[Extent, ...]:
+        """Return the extents of a tensor, open ones too."""
+        return self.type_of(expr).shape
+
     def rank(self, expr: Expr) -> int:
         """Return the number of dimensions of a tensor."""
         return len(self.type_of(expr).shape)
@@ -232,6 +269,60 @@ class Conversion:
         except Relay2RelaxError as error:
             self.refuse(error.diagnostics[0].title)
         return made
+
+    def dynamic(self, name: str, *args: Expr, **attrs: object) -> Expr:
+        """Return a call of an operator of ``dyn``, whose shapes are inputs."""
+        record = relay_op(f"dyn.{name}")
+        assert record is not None
+        made = Call(Op(f"dyn.{name}"), args, record.attrs(**attrs), span=self.span)
+        try:
+            self.types.of(made)
+        except Relay2RelaxError as error:
+            self.refuse(error.diagnostics[0].title)
+        return made
+
+    def reshaped(self, expr: Expr, wanted: Sequence[Extent]) -> Expr:
+        """Return ``expr`` in another shape, whose extents may be open."""
+        own = self.extents(expr)
+        if tuple(wanted) == tuple(own):
+            return expr
+        codes = [static(one) for one in wanted]
+        for place, (code, one) in enumerate(zip(codes, wanted, strict=True)):
+            if code is None and place < len(own) and own[place] == one:
+                codes[place] = 0
+        open_ = [place for place, code in enumerate(codes) if code is None]
+        if not open_:
+            return self.call("reshape", expr, [code or 0 for code in codes])
+        if len(open_) == 1 and -1 not in codes:
+            return self.call("reshape", expr, [-1 if code is None else code for code in codes])
+        return self.dynamic("reshape", expr, self.shape_value(wanted), newshape=())
+
+    def spread_to(self, expr: Expr, wanted: Sequence[Extent]) -> Expr:
+        """Return ``expr`` repeated along axes of one element."""
+        if tuple(wanted) == tuple(self.extents(expr)):
+            return expr
+        known = [static(one) for one in wanted]
+        if None not in known:
+            return self.call("broadcast_to", expr, [one or 0 for one in known])
+        return self.dynamic("broadcast_to", expr, self.shape_value(wanted), shape=None)
+
+    def shape_value(self, extents: Sequence[Extent]) -> Expr:
+        """Return extents as a vector of int64."""
+        parts = [self.call("reshape", self.extent_value(one), [1]) for one in extents]
+        return self.call("concatenate", self.tuple(parts), axis=0)
+
+    def extent_value(self, extent: Extent) -> Expr:
+        """Return an extent as a number of int64 that the program computes."""
+        match extent:
+            case int():
+                return self.const(extent, "int64")
+            case IntImm(value):
+                return self.const(value, "int64")
+            case ExtentVar() if extent in self.symbols:
+                return self.symbols[extent]
+            case Binary(op=sign, a=a, b=b) if sign in _OPERATORS:
+                return self.call(_OPERATORS[sign], self.extent_value(a), self.extent_value(b))
+        self.refuse(f"the extent {extent} has no value")
 
     def const(self, value: object, dtype: str) -> Constant:
         """Return a constant."""

@@ -13,6 +13,7 @@ BY_NUMBER = {
     0: "uint8", 1: "int8", 2: "int16", 3: "int32", 4: "int64", 5: "float16", 6: "float32", 7: "float64",
     11: "bool", 15: "bfloat16",
 }  # fmt: skip
+NUMBERED = {name: number for number, name in BY_NUMBER.items()}
 # By the words that texts and users have for them, in small letters.
 _WORDS = {
     "byte": "uint8", "char": "int8", "short": "int16", "int": "int32", "long": "int64", "half": "float16",

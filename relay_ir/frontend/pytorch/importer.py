@@ -12,11 +12,12 @@ from relay2relax.core.errors.table import frontends
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Types, Value, with_spans
-from relay2relax.relay_ir.frontend.pytorch.dtypes import result_dtype
+from relay2relax.relay_ir.frontend.pytorch.exported import exported_program, from_exported
 from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, input_variables
 from relay2relax.relay_ir.frontend.pytorch.naming import Names, name_graph
 from relay2relax.relay_ir.frontend.pytorch.operators import aten_operators
 from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
+from relay2relax.relay_ir.frontend.pytorch.result import expression, flat
 from relay2relax.relay_ir.frontend.pytorch.torchscript import (
     CONSTANT,
     LISTS,
@@ -39,24 +40,33 @@ CustomConvert = Callable[[list[Value], list[str]], Value]
 
 def from_pytorch(
     script_module: object,
-    input_infos: Sequence[InputInfo],
+    input_infos: Sequence[InputInfo] | None = None,
     custom_convert_map: Mapping[str, CustomConvert] | None = None,
     default_dtype: str = "float32",
     use_parser_friendly_name: bool = False,
     keep_quantized_weight: bool = False,
     export_renamed_c_graph_path: str | os.PathLike[str] | None = None,
     preserve_pytorch_scopes: bool = False,
+    example_inputs: tuple[object, ...] | None = None,
 ) -> tuple[IRModule, dict[str, Array]]:
-    """Return a TorchScript module as a Relay module, and its weights by name.
+    """Return a model of PyTorch as a Relay module, and its weights by name.
 
-    ``input_infos`` has ``(name, shape)`` or ``(name, (shape, dtype))`` for each input; where no
-    dtype is said, and the module says none, it is ``default_dtype``. Inputs that nothing uses are
-    left out of ``main``, as TVM leaves them; weights follow the inputs. Names and spans are TVM's:
-    ``aten::linear_0.weight``, with ``use_parser_friendly_name`` such as the Relay parser reads
-    without quotes, and with ``preserve_pytorch_scopes`` those of PyTorch's modules. Weights are
-    viewed where numpy can. ``custom_convert_map`` has conversions of operators by name, which are
-    given arguments and their dtypes; they come before those that are built in. With
-    ``export_renamed_c_graph_path`` the graph is written there, its values named as spans are.
+    ``script_module`` is TorchScript, a program of ``torch.export``, or a module, which is exported
+    for ``example_inputs``. Of TorchScript, ``input_infos`` has ``(name, shape)`` or ``(name,
+    (shape, dtype))`` for each input; where no dtype is said, and the module says none, it is
+    ``default_dtype``. Inputs that nothing uses are left out of ``main``, as TVM leaves them;
+    weights follow the inputs. Names and spans are TVM's: ``aten::linear_0.weight``, with
+    ``use_parser_friendly_name`` such as the Relay parser reads without quotes, and with
+    ``preserve_pytorch_scopes`` those of PyTorch's modules. Weights are viewed where numpy can.
+    ``custom_convert_map`` has conversions of operators by name, which are given arguments and their
+    dtypes; they come before those that are built in. With ``export_renamed_c_graph_path`` the graph
+    is written there, its values named as spans are.
+
+    An exported program states its inputs itself; ``input_infos`` may name them otherwise. Weights
+    have PyTorch's names (``layer.0.weight``), spans are the program's nodes. Open extents are named
+    in ``mod.dims``. Behind what it returns come the new values of buffers and inputs that it
+    changes. Operators that have no record are taken apart by PyTorch's decompositions. Results are
+    PyTorch's where TVM's importer has others (decision 127).
 
     Raises UnsupportedError where PyTorch is not installed, for what is not a TorchScript module,
     inputs that are not the module's, for operators that are not read (all of them are named, those
@@ -66,12 +76,15 @@ def from_pytorch(
         raise UnsupportedError(
             mistake(frontends.FORM, node="a quantised module", problem="`keep_quantized_weight` has nothing to keep")
         )
-    graph = read_graph(script_module)
     custom = dict(custom_convert_map or {})
+    program = exported_program(script_module, example_inputs)
+    if program is not None:
+        return from_exported(program, input_infos, custom, preserve_pytorch_scopes)
+    graph = read_graph(script_module)
     missing = sorted(kind for kind in graph.kinds if kind not in custom and _record(kind) is None)
     if missing:
         raise UnsupportedError(mistake(frontends.OPERATORS, names=", ".join(missing)))
-    inputs = input_variables(graph.inputs, input_infos, default_dtype)
+    inputs = input_variables(graph.inputs, input_infos or [], default_dtype)
     named = {value: one.name for value, one in inputs.items()}
     names = name_graph(graph, named, use_parser_friendly_name, preserve_pytorch_scopes)
     if export_renamed_c_graph_path is not None:
@@ -80,12 +93,7 @@ def from_pytorch(
     importer.variables(inputs)
     for node in graph.nodes:
         importer.node(node)
-    body = importer.result()
-    used = free_vars(body)
-    data = [one for one in importer.inputs if one in used]
-    weights = [one for one in used if one.name in importer.arrays]
-    found = IRModule.from_expr(Function((*data, *weights), body))
-    return found, {one.name: importer.arrays[one.name] for one in weights}
+    return importer.module()
 
 
 def _record(kind: str) -> AtenOperator | None:
@@ -214,26 +222,19 @@ class _Importer:
             return "ListType"
         return {bool: "bool", int: "int32", float: "float32", str: "str"}.get(type(value), "UnsupportedType")
 
+    def module(self) -> tuple[IRModule, dict[str, Array]]:
+        """Return the module, and the weights that it uses."""
+        body = self.result()
+        used = free_vars(body)
+        data = [one for one in self.inputs if one in used]
+        weights = [one for one in used if one.name in self.arrays]
+        found = IRModule.from_expr(Function((*data, *weights), body))
+        return found, {one.name: self.arrays[one.name] for one in weights}
+
     def result(self) -> Expr:
         """Return what the graph returns: tuples within tuples are one."""
-        every = [part for name in self.graph.results for part in _flat(self.values[name])]
-        made = [_expression(one) for one in every]
+        every = [part for name in self.graph.results for part in flat(self.values[name])]
+        made = [expression(one) for one in every]
         if not made:
             raise UnsupportedError(mistake(frontends.FORM, node="the module", problem="it returns nothing"))
         return made[0] if len(made) == 1 else Tuple(tuple(made))
-
-
-def _flat(value: Value) -> list[Value]:
-    """Return the parts of a tuple, and of those within it."""
-    return [part for one in value for part in _flat(one)] if isinstance(value, tuple) else [value]
-
-
-def _expression(value: Value) -> Expr:
-    if isinstance(value, RelayExpr):
-        return value
-    if isinstance(value, list):
-        return Tuple(tuple(map(_expression, value)))
-    if isinstance(value, (bool, int, float)):
-        return const(value, result_dtype((), (), (value,)))
-    problem = f"it returns {value!r}, which is no tensor, or a second result that Relay's operator lacks"
-    raise UnsupportedError(mistake(frontends.FORM, node="the module", problem=problem))

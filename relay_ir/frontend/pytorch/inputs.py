@@ -15,6 +15,8 @@ from relay2relax.tir.extent import Extent, static
 
 Shape: TypeAlias = Sequence[Extent]
 InputInfo: TypeAlias = tuple[str, Union[Shape, tuple[Shape, str]]]
+# Name, shape and dtype of an input.
+Parts: TypeAlias = "tuple[str, Shape, str | None]"
 
 
 def input_variables(inputs: Sequence[Input], infos: Sequence[InputInfo], default_dtype: str) -> Mapping[str, Var]:
@@ -28,7 +30,7 @@ def input_variables(inputs: Sequence[Input], infos: Sequence[InputInfo], default
         _wrong(f"the model has {len(inputs)} inputs, {len(infos)} are stated")
     found: dict[str, Var] = {}
     for one, info in zip(inputs, infos, strict=True):
-        name, shape, stated = _parts(info)
+        name, shape, stated = parts_of(info)
         if one.kind != "TensorType":
             _wrong(f"input {name!r} of the model is not a tensor, but a {one.kind}")
         dtype = dtype_of(one.dtype or stated or default_dtype)
@@ -49,7 +51,7 @@ def _fits(own: Sequence[int | None], stated: Shape) -> bool:
     return len(own) == len(stated) and all(a is None or b is None or a == b for a, b in pairs)
 
 
-def _parts(info: object) -> tuple[str, Shape, str | None]:
+def parts_of(info: object) -> Parts:
     """Return name, shape and dtype of a stated input."""
     dtype: str | None = None
     match info:

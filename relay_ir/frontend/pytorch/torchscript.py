@@ -68,7 +68,7 @@ def read_graph(module: object) -> TorchGraph:
 
     Raises UnsupportedError where PyTorch is not installed or ``module`` is something else.
     """
-    torch = _torch()
+    torch = library()
     is_module = isinstance(module, torch.jit.ScriptModule)
     if not is_module and not isinstance(module, torch.jit.ScriptFunction):
         raise UnsupportedError(mistake(frontends.NOT_TORCHSCRIPT, found=type(module).__qualname__))
@@ -115,7 +115,8 @@ def write_renamed(graph: TorchGraph, names: Mapping[str, str], path: str | os.Pa
     OutputFile(Path(path)).write(str(graph.native).encode())
 
 
-def _torch() -> Any:
+def library() -> Any:
+    """Return PyTorch; raises UnsupportedError where it is not installed."""
     try:
         import torch
     except ImportError as error:
@@ -145,7 +146,7 @@ def tensor_of(value: object) -> Array | None:
 
     Raises UnsupportedError for a tensor that numpy has no array of.
     """
-    torch = _torch()
+    torch = library()
     if not isinstance(value, torch.Tensor):
         return None
     try:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from relay2relax import backends, relay_ir
+from relay2relax import backends, relay_ir, translator
 from relay2relax.core import Relay2RelaxError, UnsupportedError
 from relay2relax.relay_ir import frontend
 
@@ -289,3 +289,22 @@ def test_a_network_that_pytorch_exported() -> None:
     mod, params = frontend.from_onnx(onnx.load_from_string(file.getvalue()))
     wanted = net(data).detach().numpy()
     np.testing.assert_allclose(run(mod, params, data.numpy()), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_open_extents_keep_the_models_names() -> None:
+    found = model([helper.make_node("Add", ["x", "z"], ["y"])], {"x": ["the batch", 3], "z": ["the batch", 1]}, {})
+    mod, _ = frontend.from_onnx(found)
+    assert mod.dims == {"x": ["the_batch", None], "z": ["the_batch", None]}
+    script = translator.via_graph(mod).script()
+    assert 'R.Tensor(("the_batch", 3), dtype="float32")' in script
+    named = translator.via_graph(mod, dims={"x": ("n", None), "z": ("n", None)}).script()
+    assert 'R.Tensor(("n", 3), dtype="float32")' in named
+    # Where the extent is stated, it has no name.
+    assert frontend.from_onnx(found, {"x": [2, 3], "z": [2, 1]})[0].dims == {}
+
+
+@pytest.mark.parametrize("name", ["tensorflow", "keras", "tflite", "mxnet", "coreml", "caffe2", "darknet", "paddle"])
+def test_other_frameworks_are_led_to_onnx(name: str) -> None:
+    with pytest.raises(UnsupportedError, match=r"by way of ONNX, which this writes: .*onnx") as found:
+        getattr(frontend, f"from_{name}")("model", shape_dict={})
+    assert found.value.code == "R2R-0566"

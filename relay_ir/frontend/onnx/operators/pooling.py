@@ -10,6 +10,7 @@ import numpy as np
 
 from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert
 from relay2relax.relay_ir.frontend.onnx.operators.convolution import windows
+from relay2relax.relay_ir.frontend.windows import window_places
 from relay2relax.relay_ir.ir.expr import Expr
 
 
@@ -77,15 +78,9 @@ def _with_places(at: Conversion, data: Expr) -> tuple[Expr, Expr]:
     """Return the greatest of each window, and where in the whole of ``data`` each stands."""
     kernel, shape = tuple(at.wanted("kernel_shape")), at.shape(data)
     given = windows(at, data, kernel)
-    extents, rank = shape[2:], len(kernel)
+    extents = shape[2:]
     counts = _counts(extents, kernel, given, bool(at.attr("ceil_mode", 0)))
-    steps = zip(counts, given["strides"], given["padding"], strict=False)
-    axes = [np.arange(count) * stride - before for count, stride, before in steps]
-    begins = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, 1, rank)
-    inside = np.indices(kernel).reshape(rank, -1).T * np.array(given["dilation"])
-    points = begins + inside
-    within = ((points >= 0) & (points < np.array(extents))).all(-1)
-    clipped = tuple(np.moveaxis(points.clip(0, np.array(extents) - 1), -1, 0))
+    clipped, within = window_places(extents, kernel, given["strides"], given["padding"], given["dilation"], counts)
     channels, size = shape[0] * shape[1], math.prod(extents)
     rows = at.reshape(data, [channels, size])
     found = at.call("take", rows, at.const(np.ravel_multi_index(clipped, extents), "int64"), axis=1)

@@ -8,14 +8,22 @@ from relay2relax.relay_ir.frontend.pytorch.operators import (
     arithmetic,
     convolution,
     creation,
+    elementwise,
+    indexing,
     matmul,
     normalisation,
+    padding,
+    pooling,
+    quantised,
     reduction,
     shaping,
 )
 from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
 
-_FAMILIES = (activation, arithmetic, convolution, creation, matmul, normalisation, reduction, shaping)
+_FAMILIES = (
+    activation, arithmetic, convolution, creation, elementwise, indexing, matmul, normalisation, padding, pooling,
+    quantised, reduction, shaping,
+)  # fmt: skip
 
 
 @lru_cache(maxsize=None)

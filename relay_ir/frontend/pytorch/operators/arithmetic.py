@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from relay2relax.core.dtype import is_float
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Number, Value
 from relay2relax.relay_ir.frontend.pytorch.operators.record import Convert, records
-from relay2relax.relay_ir.ir.expr import RelayExpr
+from relay2relax.relay_ir.ir.expr import Expr, RelayExpr
 
 _NUMBERS: Mapping[str, Callable[[Number, Number], Number]] = {
     "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": operator.truediv,
@@ -86,6 +86,10 @@ def _power(at: Conversion) -> Value:
     one, other = at.promoted(at.value(0), at.value(1))
     if is_float(at.dtype(one)):
         return at.call("power", one, other)
+    if at.exact and not isinstance(at.value(1), int):
+        # Exact below 2**53.
+        wide = at.call("power", at.cast(one, "float64"), at.cast(other, "float64"))
+        return at.cast(wide, at.dtype(one))
     exponent = at.integer(1)
     if exponent < 0:
         at.refuse("an integer has no negative power")
@@ -123,9 +127,26 @@ def _unary(name: str) -> Convert:
 
 def _round(at: Conversion) -> Value:
     # As in TVM's import, halves are rounded away from 0; PyTorch takes the even neighbour.
+    if len(at.args) > 1 and at.integer(1, 0) and at.exact:
+        factor = at.const(10.0 ** at.integer(1), at.dtype(at.tensor(0)))
+        return at.call("divide", half_to_even(at, at.call("multiply", at.tensor(0), factor)), factor)
     if len(at.args) > 1 and at.integer(1, 0):
         at.refuse(f"it rounds to {at.integer(1)} decimals")
-    return at.call("round", at.tensor(0))
+    data = at.tensor(0)
+    if not at.exact:
+        return at.call("round", data)
+    return half_to_even(at, data) if is_float(at.dtype(data)) else data
+
+
+def half_to_even(at: Conversion, x: Expr) -> Expr:
+    """Return ``x`` rounded, halves to the even neighbour."""
+    below, one = at.call("floor", x), at.const(1.0, at.dtype(x))
+    rest, half = at.call("subtract", x, below), at.const(0.5, at.dtype(x))
+    odd = at.call("not_equal", at.call("floor_mod", below, at.const(2.0, at.dtype(x))), at.const(0.0, at.dtype(x)))
+    up = at.call(
+        "logical_or", at.call("greater", rest, half), at.call("logical_and", at.call("equal", rest, half), odd)
+    )
+    return at.call("where", up, at.call("add", below, one), below)
 
 
 def _clamp(at: Conversion) -> Value:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
@@ -70,37 +69,6 @@ def _with_bias(at: Conversion, made: Expr, bias: Expr | None) -> Expr:
     return made if bias is None else at.call("nn.bias_add", made, bias)
 
 
-def _pool_window(at: Conversion) -> dict[str, object]:
-    """Return kernel, strides and padding; without strides they are the kernel's extents."""
-    kernel = at.sizes(1)
-    return {"pool_size": kernel, "strides": at.integers(2) or kernel, "padding": at.sizes(3)}
-
-
-def _max_pool(at: Conversion) -> Value:
-    more = {"dilation": at.sizes(4), "ceil_mode": bool(at.number(5, False))}
-    return at.call("nn.max_pool2d", at.tensor(0), **_pool_window(at), **more)
-
-
-def _avg_pool(at: Conversion) -> Value:
-    if at.value(6) is not None:
-        at.refuse("its divisor is given")
-    more = {"ceil_mode": bool(at.number(4, False)), "count_include_pad": bool(at.number(5, True))}
-    return at.call("nn.avg_pool2d", at.tensor(0), **_pool_window(at), **more)
-
-
-def _nearest(at: Conversion) -> Value:
-    data = at.tensor(0)
-    size = at.integers(1)
-    if size is None:
-        factors = at.value(2)
-        if not isinstance(factors, list) or not all(isinstance(one, (int, float)) for one in factors):
-            at.refuse("neither its extents nor its factors are known beforehand")
-        extents = at.shape(data)[2:]
-        size = [math.floor(extent * float(one)) for extent, one in zip(extents, factors, strict=True)]  # type: ignore[arg-type]
-    given = {"layout": "NCHW", "method": "nearest_neighbor", "coordinate_transformation_mode": "asymmetric"}
-    return at.call("image.resize2d", data, size, rounding_method="", cubic_alpha=-0.75, **given)
-
-
 def _forward(rank: int) -> Convert:
     """``conv2d(data, weight, bias, stride, padding, dilation, groups)``, as scripts have it."""
 
@@ -114,7 +82,8 @@ def _forward(rank: int) -> Convert:
     return convert
 
 
-RECORDS = records({
-    "_convolution": _convolution, "convolution": _convolution, "conv1d": _forward(1), "conv2d": _forward(2),
-    "conv3d": _forward(3), "avg_pool2d": _avg_pool, "max_pool2d": _max_pool, "upsample_nearest2d": _nearest,
-})  # fmt: skip
+RECORDS = [
+    *records({"_convolution": _convolution, "convolution": _convolution}),
+    # Without a batch, or with a padding that is a word, PyTorch takes them apart.
+    *records({"conv1d": _forward(1), "conv2d": _forward(2), "conv3d": _forward(3)}, whole=False),
+]

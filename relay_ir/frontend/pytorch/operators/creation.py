@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Number, Value
+from relay2relax.relay_ir.frontend.pytorch.dtypes import result_dtype
 from relay2relax.relay_ir.frontend.pytorch.operators.record import Convert, records
 from relay2relax.relay_ir.ir.expr import RelayExpr
+from relay2relax.tir.extent import static
 
 
 def _trilu(upper: bool) -> Convert:
@@ -50,7 +54,72 @@ def _fill(at: Conversion) -> Value:
     return at.call("full", made, shape=list(at.shape(data)), dtype=dtype)
 
 
+def _filled(at: Conversion, shape: list[int], value: Value, dtype: str) -> Value:
+    made = at.cast(at.with_args([value]).tensor(0), dtype)
+    return at.call("full", made, shape=shape, dtype=dtype)
+
+
+def _full_of(at: Conversion) -> Value:
+    """``full(shape, value, dtype, …)``."""
+    value = at.value(1)
+    own = at.dtype(at.tensor(1)) if isinstance(value, RelayExpr) else result_dtype((), (), (value,))
+    return _filled(at, at.sizes(0), value, at.dtype_at(2) or own)
+
+
+def _full_like(value: Number | None) -> Convert:
+    """``ones_like(data, dtype, …)``; with the value where that is None: ``full_like(data, value,
+    …)``.
+    """
+
+    def convert(at: Conversion) -> Value:
+        data = at.tensor(0)
+        place = 2 if value is None else 1
+        filling = at.value(1) if value is None else value
+        dtype = at.dtype_at(place) or at.dtype(data)
+        if None in [static(one) for one in at.extents(data)]:
+            made = at.cast(at.with_args([filling]).tensor(0), dtype)
+            return at.call("full_like", at.cast(data, dtype), made)
+        return _filled(at, list(at.shape(data)), filling, dtype)
+
+    return convert
+
+
+def _new_full(value: Number | None) -> Convert:
+    """``new_zeros(data, shape, dtype, …)``, ``new_full(data, shape, value, dtype, …)``."""
+
+    def convert(at: Conversion) -> Value:
+        place = 3 if value is None else 2
+        filling = at.value(2) if value is None else value
+        return _filled(at, at.sizes(1), filling, at.dtype_at(place) or at.dtype(at.tensor(0)))
+
+    return convert
+
+
+def _scalar_tensor(at: Conversion) -> Value:
+    return at.cast(at.tensor(0), at.dtype_at(1) or at.default_dtype)
+
+
+def _eye(at: Conversion) -> Value:
+    """``eye(n, dtype, …)``, ``eye(n, m, dtype, …)``."""
+    count = len(at.args) - 4
+    rows, columns = at.integer(0), at.integer(count - 1)
+    return at.const(np.eye(rows, columns), at.dtype_at(count) or at.default_dtype)
+
+
+def _linspace(at: Conversion) -> Value:
+    """``linspace(start, end, steps, dtype, …)``, from both ends to the middle as PyTorch."""
+    start, end, steps = float(at.number(0)), float(at.number(1)), at.integer(2)
+    dtype = at.dtype_at(3) or at.default_dtype
+    numbers = np.arange(steps)
+    step = (end - start) / max(steps - 1, 1)
+    made = np.where(numbers < steps / 2, start + step * numbers, end - step * (steps - 1 - numbers))
+    return at.const(made, dtype)
+
+
 RECORDS = records({
+    "full": _full_of, "full_like": _full_like(None), "ones_like": _full_like(1), "zeros_like": _full_like(0),
+    "empty_like": _full_like(0), "new_zeros": _new_full(0), "new_ones": _new_full(1), "new_full": _new_full(None),
+    "new_empty": _new_full(0), "scalar_tensor": _scalar_tensor, "eye": _eye, "linspace": _linspace,
     "arange": _arange, "empty": _empty, "fill": _fill, "ones": _full(1), "tril": _trilu(False), "triu": _trilu(True),
     "zeros": _full(0),
 })  # fmt: skip

@@ -31,7 +31,27 @@ def _product(at: Conversion, a: Expr, b: Expr) -> Expr:
     return at.call("squeeze", made, axis=added)
 
 
+def _exact_batches(at: Conversion, a: Expr, b: Expr) -> Expr:
+    """Return the product of batches, whose extents may be open."""
+    left, right = at.extents(a), at.extents(b)
+    given = {"transpose_b": False}
+    if len(right) == 2:
+        rows = at.reshaped(a, [-1, left[-1]])
+        made = at.call("nn.dense", rows, at.call("transpose", b, axes=[1, 0]))
+        return at.reshaped(made, [*left[:-1], right[-1]])
+    if len(left) == len(right) == 3 and left[0] == right[0]:
+        return at.call("nn.batch_matmul", a, b, **given)
+    pairs = list(zip_longest(reversed(left[:-2]), reversed(right[:-2]), fillvalue=1))
+    batch = [other if one == 1 else one for one, other in reversed(pairs)]
+    parts = [
+        at.reshaped(at.spread_to(one, [*batch, *had[-2:]]), [-1, *had[-2:]]) for one, had in ((a, left), (b, right))
+    ]
+    return at.reshaped(at.call("nn.batch_matmul", *parts, **given), [*batch, left[-2], right[-1]])
+
+
 def _batches(at: Conversion, a: Expr, b: Expr) -> Expr:
+    if at.exact:
+        return _exact_batches(at, a, b)
     left, right = at.shape(a), at.shape(b)
     pairs = list(zip_longest(reversed(left[:-2]), reversed(right[:-2]), fillvalue=1))
     if any(one != other and 1 not in (one, other) for one, other in pairs):
@@ -49,6 +69,9 @@ def _linear(at: Conversion) -> Value:
     data, weight, bias = at.tensor(0), at.tensor(1), at.optional(2)
     if at.rank(data) == at.rank(weight) == 2:
         made = at.call("nn.dense", data, weight)
+    elif at.exact and at.rank(weight) == 2 and at.rank(data) > 1:
+        rows = at.call("nn.dense", at.reshaped(data, [-1, at.extent(weight, 1)]), weight)
+        made = at.reshaped(rows, [*at.extents(data)[:-1], at.extent(weight, 0)])
     elif at.rank(weight) == 1:
         made = _product(at, data, weight)
     else:
@@ -86,6 +109,31 @@ def _matmul(at: Conversion) -> Value:
     return _product(at, at.tensor(0), at.tensor(1))
 
 
+def _addmv(at: Conversion) -> Value:
+    """``beta * added + alpha * (a @ b)``."""
+    made = _product(at, at.tensor(1), at.tensor(2))
+    added = at.tensor(0)
+    alpha, beta = at.number(4, 1), at.number(3, 1)
+    made = made if alpha == 1 else at.call("multiply", made, at.const(alpha, at.dtype(made)))
+    added = added if beta == 1 else at.call("multiply", added, at.const(beta, at.dtype(added)))
+    return at.call("add", made, added)
+
+
+def _addbmm(at: Conversion) -> Value:
+    """``beta * added + alpha * sum(a @ b)``."""
+    made = at.call("nn.batch_matmul", at.tensor(1), at.tensor(2), transpose_b=False)
+    total = at.call("sum", made, axis=[0], keepdims=False)
+    dtype = at.dtype(total)
+    parts = [at.call("multiply", one, at.const(at.number(place, 1), dtype))
+             for one, place in ((at.tensor(0), 3), (total, 4))]  # fmt: skip
+    return at.call("add", *parts)
+
+
+def _dot(at: Conversion) -> Value:
+    return at.call("sum", at.call("multiply", at.tensor(0), at.tensor(1)), axis=None, keepdims=False)
+
+
 RECORDS = records({
+    "addmv": _addmv, "addbmm": _addbmm, "mv": _matmul, "dot": _dot, "vdot": _dot,
     "addmm": _addmm, "baddbmm": _baddbmm, "bmm": _matmul, "linear": _linear, "matmul": _matmul, "mm": _matmul,
 })  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
 from relay2relax.relay_ir.frontend.pytorch.operators.record import records
 from relay2relax.relay_ir.ir.expr import Expr
@@ -23,6 +25,8 @@ def _scaled(at: Conversion, data: Expr, extent: int, gamma: Expr | None, beta: E
 
 def _layer_norm(at: Conversion) -> Value:
     data, axes = at.tensor(0), at.sizes(1)
+    if at.exact:
+        return _layer_norm_of(at)
     if len(axes) != 1:
         at.refuse(f"it goes over the last {len(axes)} axes; Relay's goes over one")
     gamma, beta = _scales(at, data, axes[0])
@@ -31,7 +35,7 @@ def _layer_norm(at: Conversion) -> Value:
 
 def _group_norm(at: Conversion) -> Value:
     data = at.tensor(0)
-    gamma, beta = _scales(at, data, at.shape(data)[1])
+    gamma, beta = _scales(at, data, at.extent(data, 1))
     return at.call("nn.group_norm", data, gamma, beta, num_groups=at.integer(1), axis=1, epsilon=float(at.number(4)))
 
 
@@ -40,7 +44,7 @@ def _batch_norm(at: Conversion) -> Value:
     if at.value(5):
         at.refuse("it is in training; trace a module that `.eval()` gave")
     learned = (at.optional(1), at.optional(2))
-    gamma, beta = _scaled(at, data, at.shape(data)[1], *learned)
+    gamma, beta = _scaled(at, data, at.extent(data, 1), *learned)
     flags = {"scale": None not in learned, "center": None not in learned}
     mean, variance = at.tensor(3), at.tensor(4)
     whole = at.call("nn.batch_norm", data, gamma, beta, mean, variance, axis=1, epsilon=float(at.number(7)), **flags)
@@ -48,7 +52,7 @@ def _batch_norm(at: Conversion) -> Value:
 
 
 def _embedding(at: Conversion) -> Value:
-    indices = at.call("cast", at.tensor(1), dtype="int32")
+    indices = at.cast(at.tensor(1), "int64") if at.exact else at.call("cast", at.tensor(1), dtype="int32")
     return at.call("take", at.tensor(0), indices, axis=0)
 
 
@@ -62,7 +66,7 @@ def _cross_entropy(at: Conversion) -> Value:
         at.refuse("its data have no batch")
     scores = at.call("nn.log_softmax", data, axis=-1 if rank == 2 else 1)
     if at.shape(data) != at.shape(target):
-        classes = at.shape(data)[1]
+        classes = at.extent(data, 1)
         given = weights or at.call("full", at.const(1, "int32"), shape=[classes], dtype=at.dtype(data))
         return at.call("nn.nll_loss", scores, target, given, reduction, ignored)
     if reduction != "mean" or ignored != -100 or weights is not None or rank != 2:
@@ -70,7 +74,44 @@ def _cross_entropy(at: Conversion) -> Value:
     return at.call("nn.cross_entropy_with_logits", scores, target)
 
 
-RECORDS = records({
-    "batch_norm": _batch_norm, "cross_entropy_loss": _cross_entropy, "embedding": _embedding, "group_norm": _group_norm,
-    "layer_norm": _layer_norm,
-})  # fmt: skip
+def _batch_norm_of(at: Conversion) -> Value:
+    """``(data, gamma, beta, mean, variance, momentum, epsilon)``; statistics are not made anew."""
+    data, gamma, beta, mean, variance = (at.value(place) for place in range(5))
+    given: list[Value] = [data, gamma, beta, mean, variance, False, at.number(5, 0.1), at.number(6), False]
+    return _batch_norm(at.with_args(given)), None, None
+
+
+def _layer_norm_of(at: Conversion) -> Value:
+    """Over several axes at once; mean and deviation are not asked for."""
+    data, axes = at.tensor(0), at.sizes(1)
+    shape = at.extents(data)
+    if not shape:
+        at.refuse("its data have no axes")
+    split = len(shape) - len(axes)
+    count = math.prod(axes)
+    rows = data if len(axes) == 1 else at.reshaped(data, [*shape[:split], count])
+    learned = [None if one is None else at.call("reshape", one, [count]) for one in (at.optional(2), at.optional(3))]
+    gamma, beta = _scaled(at, data, count, *learned)
+    made = at.call("nn.layer_norm", rows, gamma, beta, axis=-1, epsilon=float(at.number(4)))
+    return made if len(axes) == 1 else at.reshaped(made, shape)
+
+
+def _native_layer_norm(at: Conversion) -> Value:
+    return _layer_norm_of(at), None, None
+
+
+def _native_group_norm(at: Conversion) -> Value:
+    """``(data, gamma, beta, N, C, HxW, groups, epsilon)``."""
+    data, gamma, beta = (at.value(place) for place in range(3))
+    given: list[Value] = [data, at.integer(6), gamma, beta, at.number(7)]
+    return _group_norm(at.with_args(given)), None, None
+
+
+RECORDS = [
+    *records({
+        "_native_batch_norm_legit_no_training": _batch_norm_of, "native_layer_norm": _native_layer_norm,
+        "native_group_norm": _native_group_norm, "embedding": _embedding, "group_norm": _group_norm,
+        "layer_norm": _layer_norm,
+    }),
+    *records({"batch_norm": _batch_norm, "cross_entropy_loss": _cross_entropy}, whole=False),
+]  # fmt: skip

@@ -18,15 +18,16 @@ class AtenOperator:
     """An operator: ``name`` as graphs have it, and what makes Relay of it.
 
     ``view``: PyTorch's result may share its memory with the first argument, so that what is
-    written into one is seen in the other.
+    written into one is seen in the other. ``whole``: PyTorch does not take it apart before.
     """
 
     name: str
     convert: Convert
     view: bool = False
+    whole: bool = True
 
 
-def records(converts: Mapping[str, Convert], view: bool = False) -> Sequence[AtenOperator]:
+def records(converts: Mapping[str, Convert], view: bool = False, whole: bool = True) -> Sequence[AtenOperator]:
     """Return the records of operators by their names; ``aten::`` may be left out."""
     named = {name if "::" in name else f"aten::{name}": convert for name, convert in converts.items()}
-    return [AtenOperator(name, convert, view) for name, convert in named.items()]
+    return [AtenOperator(name, convert, view, whole) for name, convert in named.items()]

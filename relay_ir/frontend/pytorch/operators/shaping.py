@@ -12,12 +12,19 @@ from itertools import accumulate
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
 from relay2relax.relay_ir.frontend.pytorch.operators.record import records
 from relay2relax.relay_ir.ir.expr import Expr, RelayExpr
+from relay2relax.tir.extent import Extent, static
+from relay2relax.tir.ir.expr import PrimExpr
 
 
 def _reshape(at: Conversion) -> Value:
+    if at.exact:
+        wanted = at.extents_at(1)
+        if 0 in wanted:
+            at.refuse_empty()
+        return at.reshaped(at.tensor(0), wanted)
     shape = at.sizes(1)
     if 0 in shape:
-        at.refuse("its result has no elements")
+        at.refuse_empty()
     return at.call("reshape", at.tensor(0), shape)
 
 
@@ -58,8 +65,13 @@ def _t(at: Conversion) -> Value:
 
 
 def _expand(at: Conversion) -> Value:
-    data, sizes = at.tensor(0), at.sizes(1)
-    shape = list(at.shape(data))
+    data = at.tensor(0)
+    if at.exact:
+        wanted = at.extents_at(1)
+        own: list[Extent] = [1] * (len(wanted) - at.rank(data))
+        own += at.extents(data)
+        return at.spread_to(data, [had if one == -1 else one for one, had in zip(wanted, own, strict=True)])
+    sizes, shape = at.sizes(1), list(at.shape(data))
     added = len(sizes) - len(shape)
     if added > 0:
         data = at.call("expand_dims", data, axis=0, num_newaxis=added)
@@ -78,7 +90,7 @@ def _squeeze(at: Conversion) -> Value:
     data, axes = at.tensor(0), at.integers(1)
     if axes is None:
         return at.call("squeeze", data)
-    shape = at.shape(data)
+    shape = at.extents(data)
     ones = [axis for axis in axes if shape and shape[axis] == 1]
     return at.call("squeeze", data, axis=ones) if ones else data
 
@@ -86,18 +98,22 @@ def _squeeze(at: Conversion) -> Value:
 def _unbind(at: Conversion) -> Value:
     data = at.tensor(0)
     axis = _axis(at, 1, at.rank(data))
-    parts = at.fields(at.call("split", data, at.shape(data)[axis], axis))
+    parts = at.fields(at.call("split", data, at.extent(data, axis), axis))
     return at.tuple([at.call("squeeze", one, axis=[axis]) for one in parts])
 
 
 def _select(at: Conversion) -> Value:
     index = at.value(2)
+    if isinstance(index, int) and index < 0 and at.exact:
+        index += at.extent(at.tensor(0), at.integer(1))
     place = at.const(index, "int32") if isinstance(index, int) else at.tensor(2)
     return at.call("take", at.tensor(0), place, axis=at.integer(1), mode="wrap")
 
 
 def _slice(at: Conversion) -> Value:
     data = at.tensor(0)
+    if at.exact:
+        return _part(at, data)
     extents = list(at.shape(data))
     axis = _axis(at, 1, len(extents))
     start, end, step = at.integer(2, 0), at.integer(3, sys.maxsize), at.integer(4, 1)
@@ -110,8 +126,36 @@ def _slice(at: Conversion) -> Value:
     return at.call("strided_slice", data, begin=begin, end=extents, strides=strides, slice_mode="end")
 
 
+def _part(at: Conversion, data: Expr) -> Value:
+    """``slice(data, axis, start, end, step)``."""
+    axis = _axis(at, 1, at.rank(data))
+    extent, last = at.extents(data)[axis], at.value(3)
+    if isinstance(last, PrimExpr) and last == extent:
+        last = None
+    if isinstance(extent, PrimExpr) and static(extent) is None:
+        whole = last is None or (isinstance(last, int) and last >= sys.maxsize)
+        if whole and at.integer(2, 0) == 0 and at.integer(4, 1) == 1:
+            return data
+        end = sys.maxsize if last is None else at.integer(3)
+        limits = [max(min(one, 2**31 - 1), -(2**31)) for one in (at.integer(2, 0), end)]
+        return at.call("strided_slice", data, begin=limits[:1], end=limits[1:], strides=[at.integer(4, 1)], axes=[axis])
+    bounds = slice(at.integer(2, 0), None if last is None else at.integer(3), at.integer(4, 1))
+    start, end, step = bounds.indices(at.extent(data, axis))
+    if (start, end, step) == (0, at.extent(data, axis), 1):
+        return data
+    return at.call("strided_slice", data, begin=[start], end=[max(end, start)], strides=[step], axes=[axis])
+
+
 def _parts(at: Conversion, data: Expr, sizes: Sequence[int], axis: int) -> Value:
     """Return parts of these extents along ``axis``."""
+    if 0 in sizes:
+        # Relay's places to cut at grow.
+        ends = list(accumulate(sizes))
+        given = {"strides": [1], "axes": [axis]}
+        return [
+            at.call("strided_slice", data, begin=[end - size], end=[end], **given)
+            for end, size in zip(ends, sizes, strict=True)
+        ]
     return at.call("split", data, list(accumulate(sizes[:-1])), axis) if len(sizes) > 1 else [data]
 
 
@@ -124,14 +168,14 @@ def _split(at: Conversion) -> Value:
         return _split_with_sizes(at)
     data, size = at.tensor(0), at.integer(1)
     axis = _axis(at, 2, at.rank(data))
-    extent = at.shape(data)[axis]
+    extent = at.extent(data, axis)
     return _parts(at, data, _equal_parts(extent, size), axis)
 
 
 def _chunk(at: Conversion) -> Value:
     data, count = at.tensor(0), at.integer(1)
     axis = _axis(at, 2, at.rank(data))
-    extent = at.shape(data)[axis]
+    extent = at.extent(data, axis)
     return _parts(at, data, _equal_parts(extent, -(-extent // count)), axis)
 
 
@@ -171,6 +215,32 @@ def _same(at: Conversion) -> Value:
     return at.value(0)
 
 
+def _to_copy(at: Conversion) -> Value:
+    """``_to_copy(data, dtype, …)``."""
+    dtype = at.dtype_at(1)
+    return at.tensor(0) if dtype is None else _converted(at, at.tensor(0), dtype)
+
+
+def _converted(at: Conversion, data: Expr, dtype: str) -> Value:
+    """Return ``data`` as ``dtype``; all numbers but 0 are true."""
+    if dtype == "bool" and at.dtype(data) != "bool":
+        return at.call("not_equal", data, at.const(0, at.dtype(data)))
+    return at.cast(data, dtype)
+
+
+def _stack(at: Conversion) -> Value:
+    return at.call("stack", at.tuple(at.promoted(*at.tensors(0))), axis=at.integer(1, 0))
+
+
+def _item(at: Conversion) -> Value:
+    data = at.tensor(0)
+    return at.call("reshape", data, ()) if at.rank(data) else data
+
+
+def _nothing(at: Conversion) -> Value:
+    return None
+
+
 RECORDS = [
     *records({
         "expand": _expand, "flatten": _flatten, "permute": _permute, "reshape": _reshape, "select": _select,
@@ -179,4 +249,11 @@ RECORDS = [
         "contiguous": _same, "detach": _same,
     }, view=True),
     *records({"cat": _cat, "clone": _same, "size": _size}),
+    *records({
+        "_to_copy": _to_copy, "_unsafe_view": _reshape, "alias": _same, "lift_fresh_copy": _same, "stack": _stack,
+        "item": _item, "_local_scalar_dense": _item, "squeeze_copy": _squeeze, "view_copy": _reshape,
+        "expand_copy": _expand, "slice_copy": _slice, "permute_copy": _permute, "unsqueeze_copy": _unsqueeze,
+        "_assert_tensor_metadata": _nothing, "_assert_async": _nothing, "_assert_scalar": _nothing,
+        "sym_constrain_range_for_size": _nothing, "sym_constrain_range": _nothing,
+    }),
 ]  # fmt: skip
