@@ -97,3 +97,40 @@ def test_errors_are_those_of_exact_arithmetic(recorded: Any) -> None:
             assert "rounded" in judged.nearest
             checked[body.op.name] = checked.get(body.op.name, 0) + 1
     assert checked
+
+
+HEAD = '#[version = "0.0.5"]\n'
+PROGRAMS: Mapping[str, tuple[str, tuple[tuple[int, ...], ...], Callable[..., Any]]] = {
+    "sum": (
+        "def @main(%x: Tensor[(6, 400), float32]) { sum(%x, axis=[1]) }",
+        ((6, 400),),
+        lambda x: exact(x).sum(axis=1),
+    ),
+    "dense": (
+        "def @main(%x: Tensor[(6, 90), float32], %w: Tensor[(5, 90), float32]) { nn.dense(%x, %w, units=5) }",
+        ((6, 90), (5, 90)),
+        lambda x, w: np.dot(exact(x), exact(w).T),
+    ),
+}
+
+
+@pytest.mark.compiler
+@pytest.mark.sweep(every=2)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_verdict_is_right_where_numpy_and_c_are_apart(name: str) -> None:
+    text, shapes, right = PROGRAMS[name]
+    mod = relay_ir.infer_type(relay_ir.parse(HEAD + text))
+    runs = {one: backends.create_executor("debug", mod, backend=one).evaluate() for one in ("numpy", "c")}
+    apart = 0
+    with mpmath.workprec(BITS):
+        for seed in range(12):
+            rng = np.random.default_rng(seed)
+            given = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+            results = {one: flatten(run(*given)) for one, run in runs.items()}
+            numpy, c = (results[one][0].astype(np.float64) for one in ("numpy", "c"))
+            apart += bool((np.abs(numpy - c) > 4 * np.spacing(np.abs(numpy).astype(np.float32))).any())
+            (judged,) = parity.judge(mod, given, results)
+            wanted = right(*given)
+            errors = {one: error(arrays[0], wanted) for one, arrays in results.items()}
+            assert judged.nearest == tuple(one for one in errors if errors[one] == min(errors.values())), seed
+    assert apart, "numpy and C are never apart"
