@@ -45,7 +45,7 @@ to look at it. It needs the extra `modernize`, reads scripts and notebooks, and 
 [Twenty public scripts](legacy-scripts.md) were tried on it. Models are compiled and run from the
 command line as by `tvmc`: `python -m relay2relax.compat -m tvm.driver.tvmc compile net.onnx`.
 
-TVM 0.18's own tests of Relay run so: `make test-legacy TVM=FOLDER`, where FOLDER holds
+[TVM 0.18's own tests of Relay](legacy-tests.md) run so: `make test-legacy TVM=FOLDER`, where FOLDER holds
 `tests/python/relay` and `python/tvm/topi/testing` of its repository at v0.18.0.
 
 ## Names

@@ -48,6 +48,7 @@ OUTSIDE = {
     r"dnnl|test_not_bind_constant|CcompilerAnnotator|multi_node_compiler|extern_gcc": "external compilers",
 }
 REASONS = {
+    r"No module named .scipy": "it needs scipy",
     r"the gradient of the operator": "the operator has no gradient here",
     r"argument `.*has shape|field 0 has shape": "arguments of a wrong shape are refused, TVM's machine takes them",
     r"not done after": "the file takes longer than the limit",
