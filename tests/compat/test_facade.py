@@ -91,7 +91,7 @@ def test_names_that_are_absent_say_why() -> None:
     with compat.installed():
         from tvm import relay
 
-        with pytest.raises(Relay2RelaxError, match="imports ONNX and TorchScript"):
+        with pytest.raises(Relay2RelaxError, match="models of Keras are imported by way of ONNX"):
             relay.frontend.from_keras(None)
         with pytest.raises(ModuleNotFoundError, match="is not provided by relay2relax"):
             __import__("tvm.nothing")
