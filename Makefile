@@ -7,7 +7,7 @@ FUZZ_INPUTS ?= 1000000
 ifndef SEED
 SEED := $(shell od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 endif
-TEST_EXTRAS ?= test,tvm,onnx,torch,openblas
+TEST_EXTRAS ?= test,tvm,onnx,torch,openblas,modernize,dask
 BENCH_EXTRAS ?= bench,tvm,onnx,torch
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
