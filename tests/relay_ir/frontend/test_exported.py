@@ -155,6 +155,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     ),
     "writes": (lambda x: torch.clone(x)[:, 1:3].fill_(7) + x[:, :2], [torch.rand(3, 4)]),
     "unfold": (lambda x: x.unfold(1, 3, 2), [torch.rand(2, 7)]),
+    "variance": (lambda x: (torch.var(x, False), torch.var(x, 1, keepdim=True)), [torch.rand(3, 4)]),
     "small": (lambda x: (torch.log1p(x), torch.expm1(x)), [torch.tensor([1e-7, -1e-6, 0.0, 2.0, -0.6])]),
 }
 

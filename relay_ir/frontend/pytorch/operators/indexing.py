@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from relay2relax.core.dtype import is_float
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
 from relay2relax.relay_ir.frontend.pytorch.operators.elementwise import truth
 from relay2relax.relay_ir.frontend.pytorch.operators.record import Convert, records
@@ -124,7 +125,8 @@ def _scatter(reduction: str = "update") -> Convert:
         how = _REDUCTIONS.get(str(found), "") if isinstance(found, str) else reduction
         if len(at.args) > 5 and at.value(5) is False:
             at.refuse("it leaves out what was there")
-        if not how or (how == "mean" and not at.rank(data)):
+        # Means of integers are rounded down, which Relay's are not.
+        if not how or (how == "mean" and (not at.rank(data) or not is_float(at.dtype(data)))):
             at.refuse(f"it reduces by {found!r}")
         value = at.value(3)
         source = at.cast(at.tensor(3), at.dtype(data))

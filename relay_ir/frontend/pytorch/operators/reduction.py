@@ -124,7 +124,9 @@ def _prod(at: Conversion) -> Value:
 
 
 def _variance(at: Conversion) -> Value:
-    """``var(data, axes, correction, keepdim)``."""
+    """``var(data, unbiased)``, ``var(data, axes, correction, keepdim)``."""
+    if isinstance(at.value(1), bool):
+        at = at.with_args([at.value(0), None, int(at.integer(1)), False])
     data, keep = at.tensor(0), bool(at.number(3, False))
     axes = at.integers(1) or list(range(at.rank(data)))
     shape = at.shape(data)
