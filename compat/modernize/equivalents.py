@@ -71,7 +71,7 @@ def _placed(module: Module, part: Names, name: str, ours: str) -> Equivalent:
     today = dict(word.split("=") for word in part.today.split())
     if name in today:
         return Equivalent(today[name])
-    if not part.source.startswith("compat."):
+    if not part.source.startswith("compat.") and not part.by_hand:
         rooms = (module.today, part.source.partition(".")[0])
         public = next(filter(None, (_below(room, ours) for room in rooms)), f"{part.source}.{ours}".rstrip("."))
         return Equivalent(public, same=True)

@@ -15,7 +15,7 @@ class Names:
         ``theirs=`` is the module itself.
     ``differs`` how they differ from TVM's; "" where they do not, as far as is known.
     ``today``  what names that are adapters become in a script that is rewritten, ``theirs=ours``
-        with ours dotted; ``by_hand`` what a person does where nothing else is said.
+        with ours dotted; ``by_hand`` what a person does instead.
     ``since``, ``until``  the first and the last version of TVM that has them, where not all do.
     """
 

@@ -146,6 +146,7 @@ MODULES = (
                 "relay_ir.frontend",
                 "from_tensorflow from_keras from_mxnet from_tflite from_coreml "
                 "from_caffe from_caffe2 from_darknet from_paddle from_oneflow",
+                by_hand="write the model as ONNX (the importer says how), then relay_ir.frontend.from_onnx",
             ),
         ),
     ),

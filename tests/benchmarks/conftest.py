@@ -62,6 +62,7 @@ def parts() -> SimpleNamespace:
     import micro
     import passes
     import running_memory
+    import translate
 
     return SimpleNamespace(
         common=common,
@@ -72,4 +73,5 @@ def parts() -> SimpleNamespace:
         micro=micro,
         passes=passes,
         running_memory=running_memory,
+        translate=translate,
     )

@@ -26,7 +26,7 @@ from commands import run_here
 from doc_pages import ROOT, Block, blocks, matches, pages
 
 # What blocks that are not run are: few, each with a reason beside it.
-MOST_NOT_RUN = 8
+MOST_NOT_RUN = 9
 # Examples of commands are run by tests/cli/test_habits.py, with the files that they name.
 COMMANDS = Path("docs/reference/command-line.md")
 # Pages whose examples another test runs: half of them are mistakes.
