@@ -169,8 +169,10 @@ class _Comparison:
     def binding(self, a: object, b: object) -> _Steps:
         """Yield what a variable brings along."""
         if isinstance(a, ir.Var) and isinstance(b, ir.Var):
-            found = (types.get(var, var.type_annotation) for types, var in zip(self.types, (a, b), strict=True))
-            mine, other = (None if isinstance(one, ty.IncompleteType) else one for one in found)
+            said: tuple[ty.Type | None, ...] = (a.type_annotation, b.type_annotation)
+            if None in said:
+                said = tuple(types.get(var, one) for types, var, one in zip(self.types, (a, b), said, strict=True))
+            mine, other = (None if isinstance(one, ty.IncompleteType) else one for one in said)
             yield mine, other, f".type(%{a.name})"
             yield a.virtual_device, b.virtual_device, f".device(%{a.name})"
         elif isinstance(a, ty.GlobalTypeVar) and isinstance(b, ty.GlobalTypeVar):

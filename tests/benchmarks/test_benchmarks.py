@@ -21,6 +21,7 @@ from typed import of_type
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.sweep(every=2)
 def test_a_run_prints_tables_and_verdicts_and_writes_json(tmp_path: Path) -> None:
     out = tmp_path / "bench.json"
     command = [sys.executable, str(ROOT / "benchmarks" / "run.py"), "translate", "speed", "--peers", "numpy"]

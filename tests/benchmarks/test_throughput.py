@@ -20,6 +20,7 @@ def throughput(recorded_tiny: object) -> ModuleType:
 @pytest.mark.compiler
 @pytest.mark.parametrize("march", ["x86-64-v3", "x86-64-v4"])
 @pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.sweep(every=2)
 def test_sums_stay_in_registers(throughput: ModuleType, name: str, march: str) -> None:
     loops = list(throughput.inner_loops(throughput.assembly(name, march, "gcc")))
     assert loops

@@ -69,6 +69,7 @@ def test_examples_are_of_commands_that_there_are() -> None:
 
 
 @pytest.mark.parametrize("line", [line for lines in EXAMPLES.values() for line in lines if "schedule" not in line])
+@pytest.mark.sweep(every=2)
 def test_examples_run(line: str, folder: Path) -> None:
     rng = np.random.default_rng(0)
     data, weight = rng.standard_normal((2, 3, 8, 8)), rng.standard_normal((4, 3, 3, 3))
@@ -211,6 +212,7 @@ def test_a_terminal_shows_the_share_that_is_done() -> None:
     assert written.endswith("\r\x1b[K")
 
 
+@pytest.mark.sweep(every=2)
 def test_a_pipe_shows_no_progress() -> None:
     done = subprocess.run([sys.executable, "-c", WATCHED], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")

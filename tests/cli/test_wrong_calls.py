@@ -163,6 +163,7 @@ def test_there_are_300() -> None:
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
+@pytest.mark.sweep(every=2)
 def test_wrong_calls(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], call: Call
 ) -> None:

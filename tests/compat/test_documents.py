@@ -44,6 +44,7 @@ def same(printed: str, page: str) -> None:
         assert line == wanted or (cut and line.startswith(wanted)), f"{line}\n{wanted}"
 
 
+@pytest.mark.sweep(every=2)
 def test_introduction_to_relax(tmp_path: Path) -> None:
     """S0: the MLP of any batch, translated, built and run; the document compares it with Relay."""
     blocks = list(documents.notebook(documents.page("# Introduction To Relax")))

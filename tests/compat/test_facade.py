@@ -200,6 +200,7 @@ def test_options_that_change_nothing_are_said_once() -> None:
 
 
 @pytest.mark.compiler
+@pytest.mark.sweep(every=2)
 def test_models_are_compiled_and_run_by_verbs(tmp_path: Path) -> None:
     (tmp_path / "net.relay").write_text(
         '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 3), float32]) { nn.relu(%x) }\n'

@@ -34,6 +34,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.code)
+@pytest.mark.sweep(every=2)
 def test_the_example_makes_the_mistake(kind: ErrorKind) -> None:
     with pytest.raises(Relay2RelaxError) as caught:
         run(kind, kind.example)

@@ -111,6 +111,7 @@ def test_end_to_end_models_in_c(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.tvm
+@pytest.mark.sweep(every=2)
 def test_end_to_end_models_in_tvm(capsys: pytest.CaptureFixture[str]) -> None:
     """TVM's machine calls the functions that are registered here."""
     load("end_to_end_models").main("tvm")
@@ -136,6 +137,7 @@ def test_library_functions_write_into_the_memory_they_are_given() -> None:
     "target",
     ["numpy", pytest.param("c", marks=pytest.mark.compiler), pytest.param("tvm", marks=pytest.mark.tvm)],
 )
+@pytest.mark.sweep(every=2)
 def test_library_and_programs(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     load("library_and_programs").main(target)
     printed = capsys.readouterr().out

@@ -93,6 +93,7 @@ def test_recorded_models(model_case: Any) -> None:
     ("name", "all_of_them"),
     [("operators", 1060), ("dynamic", 185), ("random", 185), ("frontend_onnx", 305), ("frontend_torch", 430)],
 )
+@pytest.mark.sweep(every=2)
 def test_recorded_cases(recorded: Any, name: str, all_of_them: int) -> None:
     agreeing, cases, wrong = 0, 0, []
     for case in sampled(recorded(name), 1):

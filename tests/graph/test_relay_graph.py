@@ -55,6 +55,7 @@ def described(mod: IRModule) -> list[object]:
     ]
 
 
+@pytest.mark.sweep(every=2)
 def test_models_come_back(model_case: ModelCase) -> None:
     mod = ToGraphNormalForm()(relay_ir.load_json(model_case.json))
     again = back(mod)

@@ -35,6 +35,7 @@ def is_the_same(found: MSCGraph, weights: dict[str, Any]) -> bool:
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", READ)
+@pytest.mark.sweep(every=2)
 def test_models_are_read(get_model_case: Callable[[str], ModelCase], name: str) -> None:
     mod = relay_ir.load(get_model_case(name).folder / "model.relay")
     found, weights = graph.from_relay(mod)

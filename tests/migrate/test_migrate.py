@@ -200,6 +200,7 @@ def test_words_of_models_are_text_on_every_page() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8")
+@pytest.mark.sweep(every=2)
 def test_names_that_are_no_text_get_into_every_report(tmp_path: Path) -> None:
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / os.fsdecode(b"\xff\n.relay")).write_text(TYPO)

@@ -40,6 +40,7 @@ def constants(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.golden
+@pytest.mark.sweep(every=2)
 def test_dumps_load_and_are_the_program_again(recorded: Any) -> None:
     count = equal = 0
     for case in sampled(dumps(recorded), 1):
@@ -59,6 +60,7 @@ def test_dumps_load_and_are_the_program_again(recorded: Any) -> None:
 
 
 @pytest.mark.golden
+@pytest.mark.sweep(every=2)
 def test_dumps_with_their_constants_compute_what_was_recorded(recorded: Any) -> None:
     count = 0
     for case in sampled((case for case in dumps(recorded) if has_data(case)), 1):

@@ -27,6 +27,7 @@ def differing(ours: str, theirs: str) -> str:
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", FILES)
+@pytest.mark.sweep(every=2)
 def test_texts_come_back(recorded: Any, name: str) -> None:
     def check(case: dict[str, Any]) -> str:
         return differing(program(parse(case["text"], case["id"]).astext()), without_types(program(case["text"])))
@@ -38,6 +39,7 @@ def test_texts_come_back(recorded: Any, name: str) -> None:
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", FILES)
+@pytest.mark.sweep(every=2)
 def test_types_from_text(recorded: Any, name: str) -> None:
     def check(case: dict[str, Any]) -> str:
         mod = parse(case["text"], case["id"])
@@ -58,6 +60,7 @@ def test_types_from_text(recorded: Any, name: str) -> None:
 
 @pytest.mark.golden
 @pytest.mark.parametrize("name", FILES)
+@pytest.mark.sweep(every=2)
 def test_types_and_spans_from_json(recorded: Any, name: str) -> None:
     def check(case: dict[str, Any]) -> str:
         mod = load_json(case["json"])

@@ -20,7 +20,7 @@ if LEVEL not in ("sample", "all", "full"):
     raise ValueError(f"RELAY2RELAX_SWEEP is {LEVEL!r}, not sample, all or full")
 FULL = LEVEL == "full"
 # Of the cases that ``all`` takes, a sample takes one in so many.
-SAMPLE = 36
+SAMPLE = 72
 # Operators in a row: many times as many as a stack of calls holds.
 ROW = 5_000 if LEVEL == "sample" else 100_000
 # As many where more than one thing is done with each.

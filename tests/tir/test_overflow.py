@@ -145,6 +145,7 @@ def test_prove(pair: tuple[PrimExpr, PrimExpr], op: str, seed: int) -> None:
 
 @settings(max_examples=examples(120))
 @given(places, pairs, seeds)
+@pytest.mark.sweep(every=2)
 def test_places(place: PrimExpr, fact: tuple[PrimExpr, PrimExpr], seed: int) -> None:
     """What is proved to lie inside does so in arithmetic of so many bits, of large extents too."""
     known, bounds = Binary("<", *fact), Machine(BOUNDS)

@@ -377,6 +377,7 @@ def test_every_intrinsic_is_tested() -> None:
 
 
 @tvm_only
+@pytest.mark.sweep(every=2)
 def test_intrinsics(run_in_tvm: Callable[..., list[np.ndarray]]) -> None:
     a, b = te.placeholder((4,), "float32", "a"), te.placeholder((4,), "float32", "b")
     bits, special = te.placeholder((4,), "int32", "bits"), te.placeholder((4,), "float32", "special")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 
 import numpy as np
+import pytest
 from sweep import ROW
 
 from relay2relax import backends, relay_ir, translator
 
 
+@pytest.mark.sweep(every=2)
 def test_long_chain() -> None:
     lines = [f"  %{i} = add(%{i - 1 if i else 'x'}, %one);" for i in range(ROW - 1)]
     head = ['#[version = "0.0.5"]', "def @main(%x: Tensor[(2), int64], %one: Tensor[(2), int64]) {"]

@@ -328,6 +328,7 @@ def test_every_node_of_recorded_models_is_in_the_map(model_case: Any, via: trans
 
 
 @pytest.mark.golden
+@pytest.mark.sweep(every=2)
 def test_a_prim_func_computes_the_operator_that_the_map_says(model_case: Any) -> None:
     traced = translator.translate_with_map(relay_ir.parse(model_case.text), "tir")
     calls = 0

@@ -104,6 +104,7 @@ def test_relax_in_apache_tvm(model_case: Any, translate: Any) -> None:
     assert_close(backends.VirtualMachine(executable)["main"](*model_case.arguments()), model_case.expected())
 
 
+@pytest.mark.sweep(every=2)
 def test_result_dtypes_and_shapes_do_not_drift(model_case: Any, translate: Any) -> None:
     mod = typed(model_case)
     ret = mod["main"].ret_type

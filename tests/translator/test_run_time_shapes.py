@@ -79,6 +79,7 @@ def translate(request: pytest.FixtureRequest) -> Any:
 
 
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.sweep(every=2)
 def test_translated(name: str, translate: Any) -> None:
     call, args, expected = CASES[name]
     relax = translate(module(call, args))
@@ -142,6 +143,7 @@ def test_a_result_of_no_shape_is_refused() -> None:
 
 @pytest.mark.tvm
 @pytest.mark.parametrize("name", ["reshape with codes", "argwhere", "topk"])
+@pytest.mark.sweep(every=2)
 def test_in_tvm(name: str, translate: Any) -> None:
     call, args, expected = CASES[name]
     executable = backends.build(translate(module(call, args)), target="tvm")

@@ -100,6 +100,7 @@ def test_findings_answer(window: Browser, chain: Path) -> None:
     window.wait("return document.querySelector('.weight svg rect')")
 
 
+@pytest.mark.sweep(every=2)
 def test_keyboard(window: Browser, long: Path) -> None:
     window.open(long)
     window.press("/", *"name:multiply_49", "Enter")
@@ -130,6 +131,7 @@ def test_keyboard(window: Browser, long: Path) -> None:
     assert shown(window) == "nothing selected"
 
 
+@pytest.mark.sweep(every=2)
 def test_every_node_is_reached_by_search(window: Browser, long: Path, resnet: Path) -> None:
     for page, every in ((resnet, 1), (long, 25)):
         window.open(page)
@@ -153,6 +155,7 @@ def test_every_node_is_reached_by_search(window: Browser, long: Path, resnet: Pa
     assert window.run("return document.getElementById('said').textContent") == "7 found"
 
 
+@pytest.mark.sweep(every=2)
 def test_pages_open_soon_and_move_smoothly(window: Browser, resnet: Path, long: Path) -> None:
     for page, milliseconds in ((resnet, 1000), (long, 2000)):
         # The machine may be busy with something else: the best of a few.
@@ -254,6 +257,7 @@ def test_names_are_text(window: Browser, folder: Path) -> None:
     assert not window.messages()
 
 
+@pytest.mark.sweep(every=2)
 def test_a_link_shows_the_same(window: Browser, resnet: Path) -> None:
     window.open(resnet)
     window.run("relay2relax.overlay('memory')")

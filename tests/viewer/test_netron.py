@@ -69,6 +69,7 @@ def test_netron_shows_what_is_exported(window: Browser, tmp_path: Path, name: st
     assert {one.name for one in model.graph.input} <= set(boxes)
 
 
+@pytest.mark.sweep(every=2)
 def test_netron_shows_the_text_of_a_graph(window: Browser, tmp_path: Path) -> None:
     """As a network of Caffe, a layer for each node."""
     found, _ = graph.from_relay(relay_ir.infer_type(relay_ir.parse(PLAIN)))

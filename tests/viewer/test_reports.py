@@ -91,6 +91,7 @@ def test_flames_lie_one_after_the_other() -> None:
 
 
 @pytest.mark.compiler
+@pytest.mark.sweep(every=2)
 def test_commands_write_them(tmp_path: Path) -> None:
     write_linear(tmp_path)
     done = run_here(("compare", "linear.relay", "--backend", "numpy", "--report", "report.html"), tmp_path)

@@ -189,6 +189,7 @@ def expressions(leaves: list[PrimExpr]) -> st.SearchStrategy[PrimExpr]:
     columns=st.integers(1, 40),
     reduce=st.sampled_from(["sum", "max", ""]),
 )
+@pytest.mark.sweep(every=2)
 def test_random_expressions_agree_with_numpy(
     data: st.DataObject, dtype: str, rows: int, columns: int, reduce: str
 ) -> None:

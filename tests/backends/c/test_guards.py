@@ -124,6 +124,7 @@ class Module:
         (SCATTERS, [np.array([0, -(1 << 63), 2]), np.ones(3, np.float32)], "of 'B', which has extent 8"),
     ],
 )
+@pytest.mark.sweep(every=2)
 def test_what_lies_outside_is_refused(func: PrimFunc, given: list[np.ndarray], said: str, checked: bool) -> None:
     result = np.zeros([integer(extent, {}) for extent in func.buffers[-1].shape], np.float32)
     module = compile_prim_funcs([func], checked=checked)

@@ -62,6 +62,7 @@ def floats(dtype: Any, *shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).uniform(-2, 2, shape).astype(dtype)
 
 
+@pytest.mark.sweep(every=2)
 def test_conversions_of_every_number_of_eight_bits() -> None:
     rng = np.random.default_rng(5)
     single = rng.integers(0, 1 << 32, 50_000, dtype=np.uint64).astype(np.uint32).view(np.float32)
@@ -122,6 +123,7 @@ def test_conversions_of_every_number() -> None:
             same(actual, wanted)
 
 
+@pytest.mark.sweep(every=2)
 def test_every_operation_rounds() -> None:
     calls: list[Call] = []
     expected: list[np.ndarray] = []
@@ -147,6 +149,7 @@ def test_every_operation_rounds() -> None:
             same(actual, wanted)
 
 
+@pytest.mark.sweep(every=2)
 def test_functions_of_half_precision() -> None:
     """A function of half precision is that of single precision, rounded.
 

@@ -46,6 +46,7 @@ def convolved(data: np.ndarray, weight: np.ndarray, groups: int) -> np.ndarray:
 @pytest.mark.parametrize(
     ("read", "made", "groups", "dtype"), [(16, 24, 1, "int8"), (3, 5, 1, "uint8"), (20, 20, 20, "int8")]
 )
+@pytest.mark.sweep(every=2)
 def test_convolutions_of_bytes(read: int, made: int, groups: int, dtype: str, bound: bool) -> None:
     module = program(
         f"%x: Tensor[(2, {read}, 9, 7), {dtype}], %w: Tensor[({made}, {read // groups}, 3, 3), int8]",
@@ -57,6 +58,7 @@ def test_convolutions_of_bytes(read: int, made: int, groups: int, dtype: str, bo
 
 @pytest.mark.parametrize("bound", [False, True])
 @pytest.mark.parametrize(("rows", "dtype"), [(1, "int8"), (13, "uint8"), (13, "int32")])
+@pytest.mark.sweep(every=2)
 def test_matrix_products_wrap_around_in_32_bits(rows: int, dtype: str, bound: bool) -> None:
     module = program(
         f"%x: Tensor[(?, 70), {dtype}], %w: Tensor[(33, 70), {dtype}]", 'nn.dense(%x, %w, units=33, out_dtype="int32")'

@@ -73,6 +73,7 @@ def test_results_are_right_without_a_rule(rule: str) -> None:
 
 
 @pytest.mark.compiler
+@pytest.mark.sweep(every=2)
 def test_results_are_right_with_all_rules() -> None:
     check([expected(name)[0] for name in PROGRAMS])
 

@@ -71,6 +71,7 @@ def test_products_of_odd_extents(machine: Machine, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=["sse", "avx2", "avx512"])
+@pytest.mark.sweep(every=2)
 def test_products_of_any_number_of_rows(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles of as many rows as fit, then one of those that are left: every remainder."""
     kernel = run([product(Var("n"), 17, 21, "nn")], machine, monkeypatch).kernel("nn_n_17_21")  # type: ignore[attr-defined]

@@ -45,6 +45,7 @@ def loaded() -> int:
     return len({line.split()[4] for line in maps if ".so" in line and "memfd:" in line})
 
 
+@pytest.mark.sweep(every=2)
 def test_one_pool_serves_all_objects(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RELAY2RELAX_THREADS", "3")
     before = threads()

@@ -66,6 +66,7 @@ def run(name: str) -> tuple[Any, list[KernelReport]]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.sweep(every=2)
 def test_kernels_agree_with_relay_and_nothing_is_found_in_them(name: str) -> None:
     results, reports = run(name)
     check(results, expected(name))

@@ -155,6 +155,7 @@ def test_mutual_recursion() -> None:
     assert not run(text, 2001)
 
 
+@pytest.mark.sweep(every=2)
 def test_loops_and_recursion_are_not_bounded_by_the_stack() -> None:
     assert run(COUNT, 20000) == sum(range(20000))
     deep = """

@@ -155,6 +155,7 @@ def test_stages_are_fused_and_weights_are_packed_ahead() -> None:
 
 @pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: f"{machine.vector_bytes} bytes")
 @pytest.mark.parametrize("name", ["dense chain with odd extents", "convolution, pooling, and a sum with a residue"])
+@pytest.mark.sweep(every=2)
 def test_weights_that_are_parameters_are_packed_by_a_function_of_their_own(name: str, machine: Machine) -> None:
     mod = relay_ir.infer_type(relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS[name]))
     x, *weights = arguments(mod)

@@ -147,6 +147,7 @@ class _Command:
 
 
 @pytest.mark.parametrize("content", [b"", b"damaged", pickle.dumps(_Command()), pickle.dumps([1])])
+@pytest.mark.sweep(every=2)
 def test_a_foreign_file_is_not_executed(content: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("RELAY2RELAX_CACHE", str(tmp_path))
     module = dense(normal(16, 8))
@@ -162,6 +163,7 @@ def test_operators_of_others_are_not_kept() -> None:
     assert structure(IRModule(module.functions, {"note": object()})) is None
 
 
+@pytest.mark.sweep(every=2)
 def test_every_model_can_be_kept(model_case: Any) -> None:
     module = relay_ir.infer_type(relay_ir.parse(model_case.text))
     for translate in (translator.via_graph, translator.lower_to_tir):

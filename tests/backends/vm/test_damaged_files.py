@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from file_fuzzing.programs import BRANCHES, RELAY
 
 from relay2relax import backends, relay_ir
@@ -95,6 +96,7 @@ def refusals(path: Path, load: Callable[[Path], Any], run: Callable[[Any], objec
     return refused
 
 
+@pytest.mark.sweep(every=2)
 def test_damaged_relax_executables(tmp_path: Path) -> None:
     path = tmp_path / "model.exe"
     backends.build(rx.parse(BRANCHES)).save(path)

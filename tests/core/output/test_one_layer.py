@@ -54,6 +54,7 @@ def writes(name: str, call: ast.Call) -> bool:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.sweep(every=2)
 def test_files_are_written_by_the_layer(package: str) -> None:
     found = []
     for path in sorted((ROOT / package).rglob("*.py")):

@@ -200,6 +200,7 @@ CASES = list(itertools.product(
 
 
 @pytest.mark.parametrize(("counts", "strides_and_extra", "padding", "dilation", "kernel"), CASES)
+@pytest.mark.sweep(every=2)
 def test_conv2d_transpose_agrees_with_pytorch(
     run_op: Callable[..., Any],
     agrees: Callable[..., None],

@@ -52,6 +52,7 @@ def arguments(case: str, mod: relay_ir.IRModule, function: relay_ir.Function) ->
 @pytest.mark.golden
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("file", ["operators", "frontend_onnx"])
+@pytest.mark.sweep(every=2)
 def test_integers_are_those_of_tvm(recorded: Any, file: str, backend: str) -> None:
     cases = [case for case in recorded(file) if "qnn." in case["text"] and case["id"] in MADE_BY_TVM]
     assert len(cases) == {"operators": 64, "frontend_onnx": 41}[file]

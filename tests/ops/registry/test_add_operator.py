@@ -71,6 +71,7 @@ def test_one_source_file_and_its_test_change() -> None:
     assert len(names) == 2
 
 
+@pytest.mark.sweep(every=2)
 def test_what_the_page_adds_works(changed: Path) -> None:
     (test,) = [name for name, _ in differences() if name.startswith("tests/ops/")]
     printed = run(

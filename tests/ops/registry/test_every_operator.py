@@ -95,6 +95,7 @@ def test_every_example_is_of_a_record() -> None:
 
 
 @pytest.mark.parametrize("name", RECORDS)
+@pytest.mark.sweep(every=2)
 def test_types_and_values(name: str) -> None:
     op = RECORDS[name]
 

@@ -38,6 +38,7 @@ def test_the_block_function_has_the_recorded_check_value() -> None:
 
 @pytest.mark.parametrize("state", KEYS)
 @pytest.mark.parametrize("shape", [(1,), (7,), (2, 4), ()])
+@pytest.mark.sweep(every=2)
 def test_generate(run_op: Any, state: Any, shape: tuple[int, ...]) -> None:
     later, words = run_op("random.threefry_generate", {"out_shape": shape}, state, exact=True)
     assert words.shape == shape

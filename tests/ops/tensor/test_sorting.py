@@ -58,6 +58,7 @@ def test_topk(check: Callable[..., Any], torch: Any, is_ascend: bool) -> None:
 
 @pytest.mark.parametrize("is_ascend", [True, False])
 @pytest.mark.parametrize("k", [1, 4, 40])
+@pytest.mark.sweep(every=2)
 def test_first_of_many_with_ties(check: Callable[..., Any], is_ascend: bool, k: int) -> None:
     x = few(2, 90)
     x[0, 3] = np.nan

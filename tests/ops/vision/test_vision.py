@@ -265,6 +265,7 @@ ROIS = f([[1, 1.3, 0.7, 9.2, 6.1], [0, -4, -3, 5.5, 4], [0, 7, 7, 7.2, 7.1]])
 @pytest.mark.parametrize("mode", ["avg", "max"])
 @pytest.mark.parametrize("sample_ratio", [2, -1])
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
+@pytest.mark.sweep(every=2)
 def test_roi_align(check: Check, mode: str, sample_ratio: int, layout: str) -> None:
     x = RANDOM.standard_normal((2, 2, 6, 7)).astype(np.float32)
     size, scale = (2, 3), 0.75

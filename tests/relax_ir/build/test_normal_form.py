@@ -162,6 +162,7 @@ def test_local_functions_have_bodies_of_their_own() -> None:
     assert rx.first_difference(normal((X,), seq), expected(text)) is None
 
 
+@pytest.mark.sweep(every=2)
 def test_deep_nesting() -> None:
     value: rx.Expr = X
     for _ in range(20_000):

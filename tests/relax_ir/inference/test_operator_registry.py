@@ -178,6 +178,7 @@ def test_every_operator_has_its_case() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in RECORDED if name not in INSPECTED])
+@pytest.mark.sweep(every=2)
 def test_what_has_a_record_is_read_written_and_inferred(name: str) -> None:
     pytest.importorskip("tvm")
     module = example(name)

@@ -256,6 +256,7 @@ def test_every_pass_does_its_work_at_once_and_writes_what_tvm_reads(name: str) -
         tvm.script.from_source(made.script())
 
 
+@pytest.mark.sweep(every=2)
 def test_no_pass_recurses_over_the_program() -> None:
     long = chain(min(CHAIN, 8_000))
     lowered = LOWERED(long)

@@ -248,6 +248,7 @@ with R.dataflow():
 @pytest.mark.compiler
 @pytest.mark.parametrize("target", ["numpy", "c", "tvm"])
 @pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.sweep(every=2)
 def test_fused_programs_compute_the_same(name: str, target: str) -> None:
     if target != "tvm":
 

@@ -116,6 +116,7 @@ def run(mod: rx.IRModule, *args: Any, target: str = "numpy") -> Any:
 
 @pytest.mark.tvm
 @pytest.mark.parametrize(("name", "number"), [(name, i) for name, found in MODULES.items() for i in range(len(found))])
+@pytest.mark.sweep(every=2)
 def test_the_program_is_the_one_that_tvm_makes(name: str, number: int) -> None:
     from tvm import relax
 

@@ -56,6 +56,7 @@ def test_equal_calls_share_a_prim_func() -> None:
 
 
 @pytest.mark.tvm
+@pytest.mark.sweep(every=2)
 def test_legalized_modules_compute_the_same(mlp: rx.IRModule) -> None:
     from relay2relax.backends.tvm import build
 

@@ -96,6 +96,7 @@ TREE = "Rose(1, Cons(Rose(2, Nil), Cons(Rose(3, Cons(Rose(4, Nil), Nil)), Nil)))
         ("@FromGradCell(One(fn () -> float32 { 1f }))", 1.0),
     ],
 )  # fmt: skip
+@pytest.mark.sweep(every=2)
 def test_functions(body: str, expected: Any) -> None:
     assert run(body) == expected
 

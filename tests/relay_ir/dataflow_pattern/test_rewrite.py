@@ -9,6 +9,7 @@ import pytest
 from typed import of_type
 
 from relay2relax import relay_ir
+from relay2relax.core.errors.extensions import ExtensionError
 from relay2relax.relay_ir import Call, Constant, Expr, Function, TensorType, const, op, structural_equal, var
 from relay2relax.relay_ir.dataflow_pattern import (
     DFPattern,
@@ -220,5 +221,5 @@ def test_rewriting_without_an_end_and_results_that_are_none() -> None:
     with pytest.raises(PatternError, match="rounds of rewriting did not come to an end"):
         rewrite(doubled, op.abs(X))
     nothing = Replace(is_op("abs")(wildcard()), lambda *_: None)  # type: ignore[arg-type]
-    with pytest.raises(PatternError, match="an expression, found NoneType"):
+    with pytest.raises(ExtensionError, match="callback returned NoneType, expected an expression"):
         rewrite(nothing, op.abs(X))

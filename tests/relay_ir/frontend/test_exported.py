@@ -96,6 +96,7 @@ def test_a_network_with_a_branch_and_a_buffer(target: str) -> None:
     assert "span=convolution:0:0" in str(mod)
 
 
+@pytest.mark.sweep(every=2)
 def test_open_extents_keep_names_and_are_one_where_they_are_one() -> None:
     size = torch.export.Dim("size", min=2, max=64)
     program = net(dynamic_shapes=({0: size},))

@@ -23,7 +23,7 @@ def check(target: str, step: int) -> None:
 
 
 def test_on_numpy() -> None:
-    check("numpy", 24 if LEVEL == "sample" else 1)
+    check("numpy", 96 if LEVEL == "sample" else 1)
 
 
 @pytest.mark.compiler

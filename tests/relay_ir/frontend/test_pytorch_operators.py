@@ -28,6 +28,7 @@ def test_all_recorded_models_are_there() -> None:
 
 @pytest.mark.golden
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+@pytest.mark.sweep(every=2)
 def test_relay_is_what_tvms_importer_made(model: Model, recorded: Any) -> None:
     """To the letter: structure, names, order of parameters, attributes and spans."""
     case = next(one for one in recorded("msc") if one["id"] == model.case)

@@ -90,6 +90,7 @@ def test_models(get_model_case: Callable[[str], Any], name: str) -> None:
         assert not structural_equal(from_json, ToGraphNormalForm()(from_json))
 
 
+@pytest.mark.sweep(every=2)
 def test_a_long_chain() -> None:
     def chain(length: int) -> relay_ir.Function:
         x = var("x", shape=(1,))

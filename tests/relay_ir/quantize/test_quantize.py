@@ -33,6 +33,7 @@ def run(mod: IRModule, inputs: dict[str, Any], executor: str = "debug") -> Any:
 
 
 @pytest.mark.parametrize(("name", "program", "options", "level"), CASES, ids=[one[0] for one in CASES])
+@pytest.mark.sweep(every=2)
 def test_as_tvm_quantises(name: str, program: str, options: dict[str, Any], level: int) -> None:
     # Texts hold six digits of numbers, so ours is read back, too.
     found = read(quantised(PROGRAMS[program], level, **options).astext())

@@ -70,6 +70,7 @@ def test_models_print_as_recorded(model_case: Any) -> None:
 
 
 @pytest.mark.golden
+@pytest.mark.sweep(every=2)
 def test_what_a_model_prints_means_the_same_module(model_case: Any) -> None:
     mod = parse(model_case.text)
     assert structural_equal(parse(mod.astext()), mod)

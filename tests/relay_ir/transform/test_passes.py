@@ -240,6 +240,7 @@ def test_normalisations_are_arithmetic(call: Callable[..., relay_ir.Expr], weigh
     np.testing.assert_allclose(results[0], results[1], rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.sweep(every=2)
 def test_long_chains() -> None:
     length = 3 * sys.getrecursionlimit()
     x = var("x", shape=(1,))

@@ -144,6 +144,7 @@ def before_and_after(case: dict[str, Any], one: Pass[IRModule]) -> tuple[IRModul
         return before, one(before)
 
 
+@pytest.mark.sweep(every=2)
 def test_passes_make_what_tvm_makes(recorded: Any) -> None:
     failures, count = [], 0
     for case, one in cases_of(recorded):
@@ -296,6 +297,7 @@ PIPELINE: tuple[Pass[IRModule], ...] = (
 @pytest.mark.parametrize(
     "model", ["bert_tiny", "dqn", "lstm_relay", "mlp", "mlp_dynamic_batch", "resnet18_onnx_small", "squeezenet"]
 )
+@pytest.mark.sweep(every=2)
 def test_models_go_through_the_pipeline(get_model_case: Callable[[str], Any], model: str) -> None:
     """A model gives what TVM recorded of it behind each step of a whole pipeline."""
     case = get_model_case(model)

@@ -88,6 +88,7 @@ def accepted(kind: str) -> Iterator[tuple[Field, str, Way, str]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.sweep(every=2)
 def test_scripts_say_the_same_with_any_word(kind: str) -> None:
     found = set()
     for field, word, way, script in accepted(kind):

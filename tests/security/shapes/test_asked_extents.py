@@ -51,6 +51,7 @@ def holds(conditions: list[PrimExpr], values: Mapping[Var, int]) -> bool:
     "name", [name for name in NAMES if FULL or name in ALWAYS or zlib.crc32(name.encode()) % 8 == 0]
 )
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sweep(every=2)
 def test_what_a_rule_refuses_is_asked(name: str, seed: int) -> None:
     program = opened(name, seed)
     if program is None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from collections.abc import Iterable
 
+import pytest
+
 FAR = 1 << 60
 # The operator's call on x of (FAR, 0), and the extents of its result, as its definition has them.
 CALLS: dict[str, tuple[int, ...]] = {
@@ -43,6 +45,7 @@ def printed(program: str, arguments: Iterable[str]) -> list[str]:
     return said.splitlines()
 
 
+@pytest.mark.sweep(every=2)
 def test_what_has_no_elements_takes_no_time() -> None:
     assert printed(PROGRAM, [str(FAR), *CALLS]) == [f"{call} {shape}" for call, shape in CALLS.items()]
 
@@ -71,6 +74,7 @@ for call in sys.argv[1:]:
 """
 
 
+@pytest.mark.sweep(every=2)
 def test_reductions_of_nothing_take_no_time() -> None:
     expected = [f"{call} {value}" for call, value in REDUCTIONS.items() for _ in range(2)]
     assert printed(REDUCED, REDUCTIONS) == expected

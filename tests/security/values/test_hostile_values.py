@@ -59,11 +59,13 @@ def problems(names: Sequence[str], seeds: int, work: Path) -> list[str]:
     return found
 
 
+@pytest.mark.sweep(every=2)
 def test_operators_that_speak_of_bad_values(tmp_path: Path) -> None:
     names = list(sampled(SPOKEN_OF, 1))
     assert problems(names, 2 if FULL else 1, tmp_path) == []
 
 
+@pytest.mark.sweep(every=2)
 def test_other_operators(tmp_path: Path) -> None:
     names = list(sampled(OTHERS, 8))
     assert problems(names, 2 if FULL else 1, tmp_path) == []

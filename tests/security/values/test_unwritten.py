@@ -143,6 +143,7 @@ def used_memory() -> None:
 
 @pytest.mark.parametrize("target", ["numpy", pytest.param("c", marks=pytest.mark.compiler)])
 @pytest.mark.parametrize("name", PARTIAL)
+@pytest.mark.sweep(every=2)
 def test_what_is_not_written_is_zero(name: str, target: str) -> None:
     body, expected = PARTIAL[name]
     run = main(target, body)

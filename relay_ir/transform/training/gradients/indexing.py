@@ -12,6 +12,8 @@ from relay2relax.relay_ir.inference.type_table import TypeTable
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr
 from relay2relax.relay_ir.transform.parts import scalar
 from relay2relax.relay_ir.transform.training.gradients.rules import Rules, op_name, static_shape, tensor
+from relay2relax.tir.extent import static
+from relay2relax.tir.ir.expr import PrimExpr
 
 
 def _no_batch(call: Call) -> None:
@@ -66,18 +68,31 @@ def _set(data: Expr, grad: Expr, begin: list[int], end: list[int], strides: list
     return made
 
 
+def _number(value: object, call: Call) -> int:
+    """Return an index among the attributes, which may have a dtype of its own."""
+    found = static(value) if isinstance(value, (int, PrimExpr)) else None
+    if found is None:
+        raise UnsupportedError(f"the gradient of {op_name(call)} is known for fixed places only")
+    return found
+
+
 def _strided_slice(call: Call, grad: Expr, types: TypeTable) -> list[Expr]:
     data, attrs = call.args[0], call.attrs
     shape = static_shape(data, types, call)
-    axes = list(range(len(attrs.begin))) if attrs.axes is None else [int(axis) % len(shape) for axis in attrs.axes]
+    axes = (
+        list(range(len(attrs.begin)))
+        if attrs.axes is None
+        else [_number(axis, call) % len(shape) for axis in attrs.axes]
+    )
     begin, end, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    for place, axis in enumerate(axes):
-        begin[axis], end[axis] = int(attrs.begin[place]), int(attrs.end[place])
+    for place, given in enumerate(axes):
+        axis = _number(given, call) % len(shape)
+        begin[axis], end[axis] = _number(attrs.begin[place], call), _number(attrs.end[place], call)
         if attrs.slice_mode == "size":
             end[axis] = shape[axis] if end[axis] < 0 else begin[axis] % shape[axis] + end[axis]
         elif attrs.strides:
             # One stride may stand for all axes.
-            strides[axis] = int(attrs.strides[place if len(attrs.strides) > 1 else 0])
+            strides[axis] = _number(attrs.strides[place if len(attrs.strides) > 1 else 0], call)
     return [_set(data, grad, begin, end, strides)]
 
 

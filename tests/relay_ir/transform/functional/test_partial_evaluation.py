@@ -53,6 +53,7 @@ KNOWN = {
 
 
 @pytest.mark.parametrize("name", KNOWN)
+@pytest.mark.sweep(every=2)
 def test_what_is_known_is_evaluated(name: str) -> None:
     before, after = (relay_ir.infer_type(relay_ir.parse(f"{LIBRARY}\ndef @main{text}")) for text in KNOWN[name])
     found = evaluated(before)["main"]
