@@ -66,12 +66,12 @@ def test_relay_in_c(recorded: Any, name: str) -> None:
         run = backends.create_executor("debug", mod, backend="c").evaluate(entry(case))
         return problem(run(*arguments(case, function)), case, mod)
 
-    report(sampled(cases(recorded, name), 16), check, VALUES)
+    report(sampled(cases(recorded, name), 32), check, VALUES)
 
 
 @pytest.mark.golden
 @pytest.mark.sweep
-@pytest.mark.parametrize(("target", "step"), [("numpy", 4), pytest.param("c", 16, marks=pytest.mark.compiler)])
+@pytest.mark.parametrize(("target", "step"), [("numpy", 8), pytest.param("c", 32, marks=pytest.mark.compiler)])
 @pytest.mark.parametrize("translate", [translator.lower_to_tir, translator.via_graph])
 @pytest.mark.parametrize("name", VALUED_FILES)
 def test_relax(recorded: Any, name: str, translate: Any, target: str, step: int) -> None:

@@ -303,7 +303,7 @@ def check_script(name: str, traced: translator.Traced) -> None:
 @pytest.mark.sweep(every=2)
 def test_every_node_of_recorded_programs_is_in_the_map(recorded: Any, file: str) -> None:
     count = 0
-    for name, case, mod in programs(recorded, file, 10):
+    for name, case, mod in programs(recorded, file, 20):
         for via in VIAS:
             traced = mapped(mod, via)
             if traced is None:

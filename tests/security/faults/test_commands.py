@@ -27,7 +27,7 @@ def @main(%data: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32]) {
 """
 USERS = ("linear.relay", "linear.params", "in.npz", "notes.txt", "out/notes.txt")
 # Of calls that change files one in so many is taken, of others one in ten times as many.
-STEP = 2
+STEP = 4
 # Fails behind the moment at which a command puts right what another one left. That is needed where
 # files are exchanged one by one, among the user's own.
 RECOVER = faults.command("convert no_such_file.relay --out out")

@@ -246,7 +246,7 @@ def run_on_machines(case: dict[str, Any]) -> None:
                 run(*(values(kind, one, random) for one in given))
 
 
-@pytest.mark.parametrize("part", range(1 if sweep.LEVEL == "sample" else _BATCHES))
+@pytest.mark.parametrize("part", range(0, 1 if sweep.LEVEL == "sample" else _BATCHES, 1 if sweep.FULL else 2))
 def test_examples(part: int, tmp_path: Path) -> None:
     step = _SAMPLE if sweep.LEVEL == "sample" else _BATCHES
     found = findings(Path(__file__), "of_examples", [str(part), "1", str(step)], tmp_path)
