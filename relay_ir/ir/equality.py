@@ -169,10 +169,12 @@ class _Comparison:
     def binding(self, a: object, b: object) -> _Steps:
         """Yield what a variable brings along."""
         if isinstance(a, ir.Var) and isinstance(b, ir.Var):
-            said: tuple[ty.Type | None, ...] = (a.type_annotation, b.type_annotation)
-            if None in said:
-                said = tuple(types.get(var, one) for types, var, one in zip(self.types, (a, b), said, strict=True))
-            mine, other = (None if isinstance(one, ty.IncompleteType) else one for one in said)
+            mine, other = _complete(a.type_annotation), _complete(b.type_annotation)
+            if mine is None or other is None:
+                mine, other = (
+                    _complete(types.get(var, var.type_annotation))
+                    for types, var in zip(self.types, (a, b), strict=True)
+                )
             yield mine, other, f".type(%{a.name})"
             yield a.virtual_device, b.virtual_device, f".device(%{a.name})"
         elif isinstance(a, ty.GlobalTypeVar) and isinstance(b, ty.GlobalTypeVar):
@@ -273,6 +275,10 @@ def _compare_arrays(a: Array, b: Array) -> None:
 def _close(a: object, b: object) -> bool:
     """Whether two numbers are as near as TVM's comparison of attributes takes for equal."""
     return isinstance(a, float) and isinstance(b, float) and abs(a - b) < _NEAR
+
+
+def _complete(type: ty.Type | None) -> ty.Type | None:
+    return None if isinstance(type, ty.IncompleteType) else type
 
 
 def _shown(value: object) -> str:

@@ -171,7 +171,7 @@ def huge_numbers() -> list[str]:
 
 def test_numbers_of_attributes() -> None:
     found = list(sweep.sampled(huge_numbers(), 1 if sweep.LEVEL == "all" else 4))
-    assert len(found) > 25
+    assert len(found) > 10
     for text in found:
         ends_well(infer, text)
 
