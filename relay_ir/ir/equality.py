@@ -169,12 +169,7 @@ class _Comparison:
     def binding(self, a: object, b: object) -> _Steps:
         """Yield what a variable brings along."""
         if isinstance(a, ir.Var) and isinstance(b, ir.Var):
-            mine, other = _complete(a.type_annotation), _complete(b.type_annotation)
-            if mine is None or other is None:
-                mine, other = (
-                    _complete(types.get(var, var.type_annotation))
-                    for types, var in zip(self.types, (a, b), strict=True)
-                )
+            mine, other = (_type_of(var, types) for types, var in zip(self.types, (a, b), strict=True))
             yield mine, other, f".type(%{a.name})"
             yield a.virtual_device, b.virtual_device, f".device(%{a.name})"
         elif isinstance(a, ty.GlobalTypeVar) and isinstance(b, ty.GlobalTypeVar):
@@ -277,8 +272,15 @@ def _close(a: object, b: object) -> bool:
     return isinstance(a, float) and isinstance(b, float) and abs(a - b) < _NEAR
 
 
-def _complete(type: ty.Type | None) -> ty.Type | None:
-    return None if isinstance(type, ty.IncompleteType) else type
+def _type_of(var: ir.Var, types: Mapping[ir.Expr, ty.Type]) -> ty.Type | None:
+    """Return what inference found of a variable, else its annotation, where that is complete.
+
+    Documents may name a type variable there that nothing binds; then the annotation is meant.
+    """
+    found = types.get(var, var.type_annotation)
+    if isinstance(found, ty.TypeVar) and var.type_annotation is not None:
+        found = var.type_annotation
+    return None if isinstance(found, ty.IncompleteType) else found
 
 
 def _shown(value: object) -> str:
