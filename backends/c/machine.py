@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from relay2relax.core.dtype import bits
@@ -27,8 +28,8 @@ class Machine:
     """Bytes of a vector register, how many there are, the work that is worth a second thread (in
     operations on memory; None where nothing is), the bytes of a core's first and second cache, and
     how many of the second's it gets in a cycle; multiply-adds and loads of whole vectors that begin
-    in a cycle, cycles until the sum of a multiply-add is
-    there, and whether one reads a single number from memory for all lanes.
+    in a cycle, cycles until the sum of a multiply-add is there, and whether one reads a single
+    number from memory for all lanes.
     """
 
     vector_bytes: int = 32
@@ -47,6 +48,7 @@ class Machine:
         return max(1, self.vector_bytes * 8 // max(bits(dtype), 8))
 
 
+@lru_cache(maxsize=None)
 def own_caches(folder: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> tuple[int, int]:
     """Return the bytes of this machine's first and second cache of data, shared out where cores
     share them; those of ``Machine`` where the system does not say.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -84,16 +84,19 @@ def run(
             print(line)
         if page.path is not None:
             screen.tell(f"wrote {page.path}")
-    if report.agrees is None:
-        raise nothing_compared(report.left_out)
-    if not report.agrees:
-        sys.exit(report.exit)
+    end(report)
 
 
-def nothing_compared(left_out: Sequence[translator.LeftOut]) -> UnsupportedError:
-    """Return the error of a comparison of which everything was ``left_out``."""
-    why = tuple(dict.fromkeys(map(str, left_out)))
-    return UnsupportedError(Diagnostic("nothing was compared", notes=why, help="try other backends, with --backend"))
+def end(found: translator.Report | parity.Matrix) -> None:
+    """Exit with the code of what was compared, where not all agrees.
+
+    Raises UnsupportedError where nothing was compared.
+    """
+    if found.agrees is None:
+        why = tuple(dict.fromkeys(map(str, found.left_out)))
+        raise UnsupportedError(Diagnostic("nothing was compared", notes=why, help="try other backends, with --backend"))
+    if not found.agrees:
+        sys.exit(found.exit)
 
 
 def _compared(

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from relay2relax import parity
 from relay2relax.cli import files, outcome, screen
-from relay2relax.cli.commands.compare import How, nothing_compared, own_backends
+from relay2relax.cli.commands.compare import How, end, own_backends
 from relay2relax.cli.options.comparisons import Comparisons
 from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import files as kinds
@@ -58,10 +57,7 @@ def run(
         _show(matrix)
         if more.save is not None:
             screen.tell(f"wrote {more.save}")
-    if matrix.agrees is None:
-        raise nothing_compared(matrix.left_out)
-    if not matrix.agrees:
-        sys.exit(matrix.exit)
+    end(matrix)
 
 
 def _batches(module: IRModule, bound: Bound, inputs: Path | None, seed: int, more: Comparisons) -> Iterator[Batch]:
