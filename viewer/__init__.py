@@ -15,6 +15,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "answers": ["findings_json", "findings_text", "found_text"],
         "document": ["page_of"],
         "flame": ["chrome_trace", "flame_page"],
+        "matrix": ["matrix_page"],
         "model": ["Finding", "Overlay", "Subject", "Text"],
         "report": ["Figures", "report_page"],
         "subject": ["graph_subject", "relax_subject", "relay_subject"],
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from relay2relax.viewer.answers import findings_json, findings_text, found_text
     from relay2relax.viewer.document import page_of
     from relay2relax.viewer.flame import chrome_trace, flame_page
+    from relay2relax.viewer.matrix import matrix_page
     from relay2relax.viewer.model import Finding, Overlay, Subject, Text
     from relay2relax.viewer.report import Figures, report_page
     from relay2relax.viewer.subject import graph_subject, relax_subject, relay_subject
@@ -46,6 +48,7 @@ __all__ = [
     "flame_page",
     "found_text",
     "graph_subject",
+    "matrix_page",
     "page_of",
     "relax_subject",
     "relay_subject",

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from relay2relax import parity
+from relay2relax import parity, viewer
 from relay2relax.cli import files, outcome, screen
-from relay2relax.cli.commands.compare import How, end, own_backends
+from relay2relax.cli.commands.compare import How, Page, end, own_backends
+from relay2relax.cli.converted import folder
+from relay2relax.cli.converted.programs import with_scripts
 from relay2relax.cli.options.comparisons import Comparisons
 from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import files as kinds
+from relay2relax.core.output import marked
 from relay2relax.core.source import visible
 from relay2relax.core.tolerance import Tolerance
 from relay2relax.parity import Batch, BatchResult, Matrix
@@ -25,38 +28,43 @@ def run(
     inputs: Path | None,
     how: How,
     more: Comparisons,
-    others: Sequence[Path | None],
-    force: bool,
     as_json: bool,
+    page: Page,
 ) -> None:
     """Print the table of programs and batches; exit as ``compare`` does of one.
 
-    Raises Relay2RelaxError where there are ``others``, options of a single comparison.
+    ``path`` is a model, or what ``convert`` wrote of one, which is a program then.
     """
-    if any(others):
-        title = "SCRIPT, --model, --expected and --report are of one comparison, and here are several"
-        raise Relay2RelaxError(title, kind=kinds.OPTION)
     reads = [path, params, inputs, *more.batches, more.saved]
-    target = more.save and files.output_file(more.save, reads=reads, force=force)
+    target = more.save and files.output_file(more.save, reads=reads, force=page.force)
+    shown = page.path and files.output_file(page.path, reads=reads, force=page.force)
     extents = files.parse_dims(list(how.dims))
-    with screen.progress(f"reading {path.name}"):
-        module = files.load_model(path, extents)
+    model, params, words = path, params, more.programs
+    if folder.is_translated(path):
+        found = folder.find(path)
+        model, params, words = found.model(), params or found.params(), (str(path), *words)
+    with screen.progress(f"reading {model.name}"):
+        module = files.load_model(model, extents)
         bound = files.load_params(params, module, how.allow_missing)
+        asked = with_scripts(words, module, bound.weights, how.backends or own_backends())
         batches = list(_batches(module, bound, inputs, how.seed, more))
     with screen.progress("comparing"):
         matrix = parity.compare(
-            module, bound.weights, programs=(*parity.PROGRAMS, *more.programs), backends=how.backends or own_backends(),
-            batches=batches, tolerance=_tolerances(how.tolerance, more.tolerances), per_node=how.per_node,
-            float64=how.float64, repeats=more.repeats, told=screen.detail,
+            module, asked.weights, programs=(*parity.PROGRAMS, *asked.programs),
+            backends=how.backends or own_backends(), batches=[asked.fitting(module, one) for one in batches],
+            tolerance=_tolerances(how.tolerance, more.tolerances), per_node=how.per_node, float64=how.float64,
+            repeats=more.repeats, told=screen.detail,
         )  # fmt: skip
     if target:
         target.write(parity.golden_bytes(matrix))
+    if shown:
+        shown.write(marked(viewer.matrix_page(matrix, path.name) + b"<!-- ", b" -->\n"))
     if as_json:
         outcome.deliver(matrix.to_json())
     else:
         _show(matrix)
-        if more.save is not None:
-            screen.tell(f"wrote {more.save}")
+        for written in filter(None, (more.save, page.path)):
+            screen.tell(f"wrote {written}")
     end(matrix)
 
 

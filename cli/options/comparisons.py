@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -20,8 +20,8 @@ _OPTIONS: Mapping[str, tuple[object, object]] = {
             typer.Option(
                 "--program",
                 "-p",
-                help="Compare this too (repeatable): relay-graph, relay-vm, or the path of an ONNX model, a .pt2 file "
-                "or a C library that export wrote.",
+                help="Compare this too (repeatable): relay-graph, relay-vm, or the path of a script, an ONNX model, a "
+                ".pt2 file, or a C library that export wrote.",
             ),
         ],
         None,
@@ -94,6 +94,10 @@ class Comparisons:
     def asked(self) -> bool:
         """Whether there is any such option."""
         return self != Comparisons()
+
+    def with_program(self, script: Path | None) -> Comparisons:
+        """Return the same with a script among the programs, if there is one."""
+        return self if script is None else replace(self, programs=(*self.programs, str(script)))
 
 
 def reads_comparisons(command: Callable[..., None]) -> Callable[..., None]:

@@ -76,16 +76,23 @@ def compare(
     from relay2relax.cli.commands import compare as command
     from relay2relax.cli.commands import matrix
 
-    if script is not None and of is not None:
-        raise typer.BadParameter("the model is named twice", param_hint="--model")
+    _one_comparison(more, script, of, expected)
     tolerance = command.tolerance(rtol, atol)
     chosen = tuple(one.value for one in backend or ())
     how = command.How(chosen, seed, tuple(dims or ()), allow_missing, per_node, tolerance, float64)
+    page = command.Page(report, force)
     if more.asked:
-        others = (script, of, expected, report)
-        matrix.run(model, params, inputs, how, more, others, force, as_json)
+        matrix.run(model, params, inputs, how, more.with_program(script), as_json, page)
         return
-    command.run(model, script, of, params, inputs, expected, how, as_json, command.Page(report, force))
+    command.run(model, script, of, params, inputs, expected, how, as_json, page)
+
+
+def _one_comparison(more: Comparisons, script: Path | None, of: Path | None, expected: Path | None) -> None:
+    """Raise BadParameter for options that do not go together."""
+    if script is not None and of is not None:
+        raise typer.BadParameter("the model is named twice", param_hint="--model")
+    if more.asked and (of is not None or expected is not None):
+        raise typer.BadParameter("it is of one comparison, and here are several", param_hint="--model, --expected")
 
 
 @reads_a_model

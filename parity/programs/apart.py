@@ -25,6 +25,7 @@ from relay2relax.relay_ir.io.params import load_params
 from relay2relax.relay_ir.text.printer import print_module
 from relay2relax.translator.arguments import Argument, flatten
 from relay2relax.translator.comparison import Trial
+from relay2relax.translator.delivered import Script
 
 INPUTS, OUTPUTS, MODEL = "inputs.npz", "outputs.npz", "model.relay"
 # What a process ends with that lacks a package.
@@ -38,6 +39,17 @@ def tvm_run(name: str, trial: Trial) -> list[Array]:
         model = folder / MODEL
         model.write_bytes(print_module(trial.module, exact_floats=True).encode())
         return _outputs(name, model, folder, _given(trial))
+
+
+def tvm_script_run(script: Script, trial: Trial) -> list[Array]:
+    """Return what apache-tvm gives for a script of Relax, for the arguments of ``trial``."""
+    names = [param.name for param in script.main.params]
+    arguments = script.arguments(trial.module, trial.arguments)
+    given = {name: _array(name, value) for name, value in zip(names, arguments, strict=True)}
+    with _folder() as folder:
+        path = folder / f"{script.entry}.py"
+        path.write_text(script.module.script())
+        return _outputs("script", path, folder, given)
 
 
 def onnx_run(path: Path, trial: Trial) -> list[Array]:
@@ -115,11 +127,21 @@ def _torch(path: Path, given: Mapping[str, Array]) -> Sequence[object]:
 
 
 def _tvm(path: Path, given: Mapping[str, Array], translate: Callable[[Any], Any]) -> Sequence[object]:
-    from relay2relax import backends, relay_ir
+    from relay2relax import relay_ir
 
-    module = relay_ir.infer_type(relay_ir.load(path))
-    machine = backends.VirtualMachine(backends.build(translate(module), target="tvm"))
-    return [machine["main"](*given.values())]
+    return _on_tvm(translate(relay_ir.infer_type(relay_ir.load(path))), "main", given)
+
+
+def _script(path: Path, given: Mapping[str, Array]) -> Sequence[object]:
+    from relay2relax import relax_ir
+
+    return _on_tvm(relax_ir.parse(path.read_text()), path.stem, given)
+
+
+def _on_tvm(module: Any, entry: str, given: Mapping[str, Array]) -> Sequence[object]:
+    from relay2relax import backends
+
+    return [backends.VirtualMachine(backends.build(module, target="tvm"))[entry](*given.values())]
 
 
 _Run: TypeAlias = Callable[[Path, Mapping[str, Array]], Sequence[object]]
@@ -131,6 +153,7 @@ def _runs(kind: str) -> _Run:
     table: Mapping[str, _Run] = {
         "onnx": _onnx,
         "torch": _torch,
+        "script": _script,
         "lower_to_tir": lambda path, given: _tvm(path, given, lower_to_tir),
         "via_graph": lambda path, given: _tvm(path, given, via_graph),
     }

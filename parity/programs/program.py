@@ -11,7 +11,7 @@ from relay2relax import backends as running
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table.files import OPTION
-from relay2relax.parity.programs.apart import onnx_run, torch_run, tvm_run
+from relay2relax.parity.programs.apart import onnx_run, torch_run, tvm_run, tvm_script_run
 from relay2relax.parity.programs.library import library_run
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.translator.comparison import Trial
@@ -69,9 +69,13 @@ def translated_program(name: str, backend: str = "numpy") -> Program:
 
 
 def script_program(script: Script, backend: str = "numpy") -> Program:
-    """Return a script of Relax; raises nothing, its rows say what fails."""
+    """Return a script of Relax, on ``tvm`` in a process of its own; raises nothing, its rows say
+    what fails.
+    """
 
     def prepare(_: IRModule) -> Runner:
+        if backend == "tvm":
+            return lambda trial: tvm_script_run(script, trial)
         machine = running.VirtualMachine(running.build(script.module, target=backend))
         return lambda trial: machine[script.entry](*script.arguments(trial.module, trial.arguments))
 
