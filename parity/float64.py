@@ -13,6 +13,7 @@ from relay2relax.core.dtype import Array, is_float, of_array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.ops.registry.attributes import attr_fields
+from relay2relax.parity.tables import data_frame, html_table
 from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Let, Match, Op, Var
 from relay2relax.relay_ir.ir.module import IRModule
@@ -52,6 +53,22 @@ class Judgement:
         """Return the judgement as plain values; an infinite error is None."""
         errors = {name: error if np.isfinite(error) else None for name, error in self.errors.items()}
         return {"output": self.output, "errors": errors, "nearest": list(self.nearest)}
+
+    def _records(self) -> list[dict[str, object]]:
+        return [
+            {"output": self.output, "program": name, "error": error, "nearest": name in self.nearest}
+            for name, error in sorted(self.errors.items(), key=lambda one: one[1])
+        ]
+
+    def to_dataframe(self) -> Any:
+        """Return a row for each program, the nearest first, as a frame of pandas.
+
+        Raises UnsupportedError where that is not installed.
+        """
+        return data_frame(self._records())
+
+    def _repr_html_(self) -> str:
+        return html_table(("program", "error", "nearest"), self._records(), str(self))
 
 
 def in_float64(mod: IRModule) -> IRModule:

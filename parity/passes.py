@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from relay2relax.backends import create_executor
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.tolerance import Tolerance
+from relay2relax.parity.tables import data_frame, html_table
 from relay2relax.relay_ir import IRModule, pipeline
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.types import Type
@@ -40,6 +42,29 @@ class PassResult:
     def to_json(self) -> dict[str, object]:
         """Return the result as plain values."""
         return {"pass": self.name, "agrees": self.agrees, "rows": [row.to_json() for row in self.rows]}
+
+    def _records(self) -> list[dict[str, object]]:
+        return [
+            {
+                "pass": self.name,
+                "output": row.output,
+                "max_abs": row.difference.max_abs,
+                "verdict": row.verdict,
+                "reason": row.difference.reason,
+            }
+            for row in self.rows
+        ]
+
+    def to_dataframe(self) -> Any:
+        """Return a row for each output as a frame of pandas.
+
+        Raises UnsupportedError where that is not installed.
+        """
+        return data_frame(self._records())
+
+    def _repr_html_(self) -> str:
+        caption = f"{self.name}: {self}"
+        return html_table(("output", "max_abs", "verdict", "reason"), self._records(), caption)
 
 
 def compare_passes(

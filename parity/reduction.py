@@ -4,8 +4,8 @@
 
 First the model is cut behind the first node whose value fails, found by halving. Then nodes are
 taken away, first halves, then ever smaller pieces down to single nodes: what is taken away comes in
-as the value that it had when the whole ran. At last values are made simple. Every step is kept only
-if the check fails as it did.
+as the value that it had when the whole ran. Then tensors become smaller, and at last their values
+simple. Every step is kept only if the check fails as it did.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from relay2relax.core.progress import going_on
 from relay2relax.core.walk import post_order
 from relay2relax.parity.checks import Check
 from relay2relax.parity.halving import first_bad
+from relay2relax.parity.shrinking import extents_of, sizes, smaller
+from relay2relax.parity.straight import straightened
 from relay2relax.parity.tables import data_frame, html_table
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Tuple
 from relay2relax.relay_ir.ir.module import IRModule
@@ -105,8 +107,9 @@ def reduce(
     """Return the smallest part of ``main`` of ``mod`` that fails as the whole does with
     ``arguments``.
 
-    ``told`` is called for every part that was tried. Branches and functions within ``main`` stay
-    whole. On KeyboardInterrupt the smallest part so far is returned.
+    ``told`` is called for every part that was tried. Where it fails within a branch, the branches
+    that were taken stand for the choices; functions within ``main`` stay whole. On
+    KeyboardInterrupt the smallest part so far is returned.
 
     Raises NothingFailsError where the check finds nothing wrong with the whole, and what running
     Relay on numpy raises.
@@ -117,6 +120,9 @@ def reduce(
         with going_on("reduced", lambda: (search.of_calls - len(search.inside), search.of_calls)):
             search.cut_behind()
             search.take_away()
+            # What is left is less, and may fail earlier than the whole did.
+            search.cut_behind()
+            search.shrink()
             search.simplify()
         stopped = False
     except KeyboardInterrupt:
@@ -139,11 +145,33 @@ class _Search:
     tries: int = 0
     failure: str = ""
     values: dict[Expr, Any] = field(default_factory=dict)
+    inside: list[Expr] = field(default_factory=list)
+    outputs: tuple[Expr, ...] = ()
+    best: RecordedPart = field(init=False)
 
     def begin(self) -> str:
         """Run the whole, and return how it fails."""
+        while True:
+            self._run()
+            self.failure = self.check(self.best.module, self.best.inputs)
+            if self.failure:
+                return self.failure
+            # What fails may be within a branch, whose value came in.
+            whole = self._whole()
+            self.failure = "" if whole is None else self.check(whole.module, whole.inputs)
+            if whole is None or not self.failure:
+                raise NothingFailsError(mistake(kinds.NOTHING_FAILS, what="the whole model"))
+            straight = straightened(self.mod, self._value)
+            if straight is None or self.check(straight, whole.inputs) != self.failure:
+                # Nothing can be taken away, but tensors and values may be less.
+                self.best, self.inside = whole, []
+                return self.failure
+            self.mod = inlined(straight)
+
+    def _run(self) -> None:
+        """Note the values of all nodes, and begin with all of them."""
         main, self.flow = self.mod["main"], flowing(self.mod)
-        self.values.update(zip(main.params, self.arguments, strict=True))
+        self.values = dict(zip(main.params, self.arguments, strict=True))
         # Values are kept as they are when they are made: nothing is read again after the run.
         backends.create_executor("debug", self.mod).evaluate(observe=self.values.__setitem__)(*self.arguments)
         result = self.flow.seen(main.body)
@@ -152,17 +180,25 @@ class _Search:
             raise UnsupportedError("the result is no call, so that there is nothing to take away from")
         self.of_calls = sum(isinstance(one, Call) for one in self.order)
         self.inside = self._behind(result)
-        self.outputs: tuple[Expr, ...] = (result,)
+        self.outputs = (result,)
         self.best = self._part(self.inside, self.outputs)
-        self.failure = self.check(self.best.module, self.best.inputs)
-        if not self.failure:
-            raise NothingFailsError(mistake(kinds.NOTHING_FAILS, what="the whole model"))
-        return self.failure
+
+    def _whole(self) -> RecordedPart | None:
+        """Return the whole model with its inputs, None where some are tuples."""
+        names = [param.name for param in self.mod["main"].params]
+        inputs = {name: one for name, one in zip(names, self.arguments, strict=True) if isinstance(one, np.ndarray)}
+        return RecordedPart(self.mod, inputs, ()) if len(inputs) == len(names) else None
 
     def cut_behind(self) -> None:
         """End with the first node whose value fails, found by halving."""
-        ends = [one for one in self.order if isinstance(one, Call)]
-        first_bad(len(ends), lambda count: self._fails(self._behind(ends[count - 1]), (ends[count - 1],)))
+        inside = set(self.inside)
+        ends = [one for one in self.inside if isinstance(one, Call)]
+
+        def fails(count: int) -> bool:
+            end = ends[count - 1]
+            return self._fails([one for one in self._behind(end) if one in inside], (end,))
+
+        first_bad(len(ends), fails)
 
     def take_away(self) -> None:
         """Take nodes away, in ever smaller pieces from the first on."""
@@ -175,6 +211,15 @@ class _Search:
                 if self.outputs[0] in piece or not self._fails(rest, self.outputs):
                     place += size
             size //= 2
+
+    def shrink(self) -> None:
+        """Make tensors smaller, the largest extents first."""
+        tried: set[int] = set()
+        while left := extents_of(self.best) - tried:
+            extent = max(left)
+            parts = (part for size in sizes(extent) for part in smaller(self.best, extent, size))
+            if not any(map(self._try, parts)):
+                tried.add(extent)
 
     def simplify(self) -> None:
         """Make the values that come in simple: zeros, ones, or whole numbers."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from relay2relax import parity
@@ -89,7 +90,8 @@ class _Kept:
 
     folder: OutputFolder
     how: How
-    last: float = field(default_factory=time.monotonic)
+    # The first one is written at once.
+    last: float = -math.inf
 
     def tell(self, one: Try) -> None:
         """Say what was tried, where a person looks on, and keep it now and then."""

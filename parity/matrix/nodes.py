@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from relay2relax import backends, relax_ir
 from relay2relax.core.dtype import Array
 from relay2relax.core.walk import post_order
+from relay2relax.parity.tables import data_frame, html_table
 from relay2relax.relay_ir.ir.expr import Call, Expr, Op, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.translator.arguments import Argument, flatten
@@ -17,6 +19,7 @@ from relay2relax.translator.bisection import NodeDifference, expose_intermediate
 
 # Backends that take operators together, so that looking between them takes them apart.
 _FUSING = ("c", "tvm")
+_COLUMNS = ("call", "operator", "max_abs", "of_scale", "verdict", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ class NodeReport:
 
     ``first``  the first that differs. ``growth``  where errors grow most, None where there is no
     error before an operator. ``count``  how many calls there are. ``fused``  whether the backend
-    takes operators together, which it does otherwise here, as every value is an output.
+    takes operators together, which it does otherwise here, as every value is an output. ``values``
+    how far every value is off, in order; a call that gives a tuple has one for each field.
     """
 
     program: str
@@ -53,6 +57,7 @@ class NodeReport:
     first: NodeDifference | None
     growth: Growth | None
     fused: bool
+    values: tuple[NodeDifference, ...] = ()
 
     def __str__(self) -> str:
         said = str(self.first) if self.first else "every intermediate value agrees"
@@ -71,8 +76,28 @@ class NodeReport:
         growth = self.growth and {"call": self.growth.call, "before": self.growth.before, "after": self.growth.after}
         return {
             "program": self.program, "backend": self.backend, "calls": self.count, "first": first, "growth": growth,
-            "otherwise_fused": self.fused,
+            "otherwise_fused": self.fused, "values": self.records(),
         }  # fmt: skip
+
+    def records(self) -> list[dict[str, object]]:
+        """Return a flat record for every value; what is not finite is None."""
+        found: list[dict[str, object]] = []
+        for one in self.values:
+            gap = one.difference
+            numbers = (value if np.isfinite(value) else None for value in (gap.max_abs, gap.of_scale))
+            values = (one.index + 1, _name(one.call), *numbers, gap.verdict, gap.reason)
+            found.append(dict(zip(_COLUMNS, values, strict=True)))
+        return found
+
+    def to_dataframe(self) -> Any:
+        """Return a row for every value as a frame of pandas.
+
+        Raises UnsupportedError where that is not installed.
+        """
+        return data_frame(self.records())
+
+    def _repr_html_(self) -> str:
+        return html_table(_COLUMNS, self.records(), str(self))
 
 
 def node_report(
@@ -91,8 +116,10 @@ def node_report(
     growth: Growth | None = None
     errors: dict[Expr, float] = {}
     count = 0
+    values: list[NodeDifference] = []
     for one in node_differences(mod, arguments, translate, backend, length):
         count = one.count
+        values.append(one)
         error = one.difference.of_scale
         if not one.difference.agrees and first is None:
             first = one
@@ -100,7 +127,7 @@ def node_report(
         if before > 0 and np.isfinite(error) and (growth is None or error / before > growth.factor):
             growth = Growth(f"call {one.index + 1}, {_name(one.call)}", before, error)
         errors[one.call] = max(errors.get(one.call, 0.0), error if np.isfinite(error) else 0.0)
-    return NodeReport(name, backend, count, first, growth, backend in _FUSING)
+    return NodeReport(name, backend, count, first, growth, backend in _FUSING, tuple(values))
 
 
 def _operands(call: Call) -> list[Call]:
