@@ -51,6 +51,13 @@ def _convolution(channels: int, filters: int, extent: int, kernel: int, groups: 
     return Micro(body, {"x": (1, channels, extent, extent)}, {"w": weights}, 2 * math.prod(weights) * extent**2)
 
 
+def _scaled(plain: Micro, channels: int) -> Micro:
+    """Return a convolution with what a batch norm and a relu make of it."""
+    body = f"nn.relu(add(multiply(subtract({plain.body}, %m), %s), %b))"
+    weights = {**plain.weights, **dict.fromkeys("msb", (channels, 1, 1))}
+    return Micro(body, plain.inputs, weights, plain.operations)
+
+
 def _mapped(body: str, shape: Sequence[int], weights: Sequence[str] = ()) -> Micro:
     moved = 2 * FLOAT_BYTES * math.prod(shape)
     return Micro(body, {"x": shape}, dict.fromkeys(weights, shape[-1:]), moved=moved)
@@ -72,6 +79,7 @@ CASES: dict[str, Micro] = {
     "conv 3×3 256→256 at 14²": _convolution(256, 256, 14, 3),
     "conv 1×1 64→256 at 56²": _convolution(64, 256, 56, 1),
     "conv 1×1 512→512 at 14²": _convolution(512, 512, 14, 1),
+    "conv 1×1 256→256 at 8², scaled": _scaled(_convolution(256, 256, 8, 1), 256),
     "depthwise 3×3 144 at 56²": _convolution(144, 144, 56, 3, 144),
     "softmax 1536×128": _mapped("nn.softmax(%x)", (1536, 128)),
     "softmax 4096×1000": _mapped("nn.softmax(%x)", (4096, 1000)),

@@ -6,6 +6,13 @@ from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Cast, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.visit import mentions
 
+# The intrinsic that brings what it would load near, and does nothing else: it may lie beyond its
+# tensor.
+PREFETCH = "prefetch"
+# What the compiler is not to move loads across: those of numbers that only the end of a tile needs
+# would take registers from its sums through the whole loop.
+FENCE = "fence"
+
 
 def coefficient(expr: PrimExpr, var: Var) -> int | None:
     """Return the constant factor of ``var`` in ``expr``, or None where ``expr`` is not affine in

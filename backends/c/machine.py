@@ -27,7 +27,8 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
 class Machine:
     """Bytes of a vector register, how many there are, the work that is worth a second thread (in
     operations on memory; None where nothing is), the bytes of a core's first and second cache, and
-    how many of the second's it gets in a cycle; multiply-adds and loads of whole vectors that begin
+    how many of the second's it gets in a cycle, those of a line, and how many before it is read
+    memory is asked for; multiply-adds and loads of whole vectors that begin
     in a cycle, cycles until the sum of a multiply-add is there, and whether one reads a single
     number from memory for all lanes.
     """
@@ -38,6 +39,8 @@ class Machine:
     first_cache_bytes: int = 1 << 15
     cache_bytes: int = 1 << 18
     cache_bytes_per_cycle: int = 24
+    line_bytes: int = 64
+    ahead_bytes: int = 1 << 12
     multiply_adds: int = 2
     loads: int = 2
     latency: int = 4

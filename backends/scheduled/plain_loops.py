@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from relay2relax.backends.c.access import FENCE, PREFETCH
 from relay2relax.backends.c.schedule.schedule import Schedule
 from relay2relax.tir.analysis.reshape import flat_index, size
 from relay2relax.tir.arith.simplify import simplify
@@ -29,7 +30,7 @@ from relay2relax.tir.ir.expr import (
     binary,
     cast,
 )
-from relay2relax.tir.ir.stmt import Allocate, BufferStore, For, LoopKind, Seq, Stmt
+from relay2relax.tir.ir.stmt import Allocate, BufferStore, Evaluate, For, LoopKind, Seq, Stmt
 from relay2relax.tir.ir.visit import all_expressions, map_expr, map_parts, rebuild, subexpressions
 
 # Loops of more than twice as many steps become vectors of this many elements.
@@ -82,6 +83,8 @@ class _Writer:
             case BufferStore(buffer, indices, value):
                 target, place = self.place(buffer, indices, values)
                 return BufferStore(target, place, self.expr(value, values))
+            case Evaluate(Call(name)) if name in (FENCE, PREFETCH):
+                return Seq(())
             case Allocate(buffer, body, None):
                 own = self.renamed[buffer] = self.own(buffer)
                 inner = self.stmt(body, values, parallel)

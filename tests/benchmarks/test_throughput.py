@@ -6,7 +6,12 @@ from types import ModuleType
 
 import pytest
 
-PRODUCTS = ("matmul 512³", "conv 3×3 256→256 at 14²", "depthwise 3×3 144 at 56²")
+PRODUCTS = (
+    "matmul 512³",
+    "conv 3×3 256→256 at 14²",
+    "depthwise 3×3 144 at 56²",
+    "conv 1×1 256→256 at 8², scaled",
+)
 
 
 @pytest.fixture

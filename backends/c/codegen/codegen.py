@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
+from relay2relax.backends.c.access import FENCE, PREFETCH
 from relay2relax.backends.c.codegen.expression import (
     Atom,
     CExpr,
@@ -39,6 +40,8 @@ from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.arith.sums import flattened
 from relay2relax.tir.ir.expr import (
     Buffer,
+    BufferLoad,
+    Call,
     IntImm,
     PrimExpr,
     Var,
@@ -254,6 +257,10 @@ class _Writer:
                 self.while_loop(condition, body)
             case Allocate(buffer, body):
                 self.allocate(buffer, body)
+            case Evaluate(Call(name, (BufferLoad(buffer, indices),))) if name == PREFETCH:
+                self.line(f"__builtin_prefetch(&{render(self.exprs.element(buffer, indices))});")
+            case Evaluate(Call(name, ())) if name == FENCE:
+                self.line('__asm__ volatile("" ::: "memory");')
             case Evaluate(value):
                 raise UnsupportedError(
                     mistake(running.NOT_ON_BACKEND, what=f"the statement {value!r}", backend="the C backend")

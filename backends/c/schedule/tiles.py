@@ -6,20 +6,22 @@ it lies, or from panels into which it was packed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from relay2relax.backends.c.access import clamp_start, coefficient
+from relay2relax.backends.c.access import FENCE, PREFETCH, clamp_start, coefficient
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.blocking import TileShape, parts_around_panels, tile_shape
 from relay2relax.backends.c.schedule.loops import block, local, parallel, put, serial, unrolled, vectorized
 from relay2relax.backends.c.schedule.product import FASTER, Product, stride, vector_width
 from relay2relax.backends.c.stages import Axis, Stage, points
+from relay2relax.core.dtype import bits
 from relay2relax.tir.arith.simplify import ceiling, simplify
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, Call, IntImm, PrimExpr, Var, binary, const
-from relay2relax.tir.ir.stmt import BufferStore, For, If, Stmt
+from relay2relax.tir.ir.intrinsics import call
+from relay2relax.tir.ir.stmt import BufferStore, Evaluate, For, If, Stmt
 from relay2relax.tir.ir.visit import substitute_stmt
 
 _Row: TypeAlias = Callable[[PrimExpr], Mapping[Var, PrimExpr]]
@@ -203,6 +205,7 @@ class _Tile:
             shape = [rows, self.vectors, self.width]
             return block(
                 local(dtype, shape, "register", lambda acc: with_registers(acc, tile)),
+                Evaluate(call(FENCE, dtype="int32")),
                 self.finish(tile, rows_axis, first, rows, columns, size),
             )
 
@@ -241,7 +244,21 @@ class _Tile:
 
         if not shared:
             return serial(reduction.axes, each(update))
-        return serial(reduction.axes, block(unrolled(self.vectors, load), each(update)))
+        steps = block(*self.fetched(reduction.axes), unrolled(self.vectors, load), each(update))
+        return serial(reduction.axes, steps)
+
+    def fetched(self, axes: Sequence[Axis]) -> Iterator[Stmt]:
+        """Yield what asks ahead for as much of the panels as a step of the reduced ``axes`` reads.
+
+        Panels follow each other in memory, so that the next one is there when this one ends.
+        """
+        packed, size = self.packed, self.width * self.vectors
+        if packed is None:
+            return
+        line = self.machine.line_bytes * 8 // bits(packed.dtype)
+        place = binary("+", _panel_place(self, axes, size), IntImm(self.machine.ahead_bytes * 8 // bits(packed.dtype)))
+        for begin in range(0, size, line):
+            yield Evaluate(call(PREFETCH, BufferLoad(packed, (binary("+", place, IntImm(begin)),)), dtype="int32"))
 
     def finish(self, tile: Buffer, rows_axis: Axis | None, first: PrimExpr, rows: int, columns: int, size: int) -> Stmt:
         """Return the stores of a tile, the axis of neighbouring places innermost."""

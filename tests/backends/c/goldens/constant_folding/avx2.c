@@ -10,6 +10,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
       {
         __attribute__((unused)) floatx8 r3_0;
         for (int64_t i4 = 0; i4 < 16; ++i4) {
+          __builtin_prefetch(&b0[i4 * 8 + 1024]);
           r3_0 = *(const floatx8*)&b0[i4 * 8];
           r2_0 = r2_0 + b1[i4] * r3_0;
           r2_1 = r2_1 + b1[i4 + 16] * r3_0;
@@ -22,6 +23,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
       *(floatx8*)&t1[16] = r2_2;
       *(floatx8*)&t1[24] = r2_3;
     }
+    __asm__ volatile("" ::: "memory");
     for (int64_t i5 = 0; i5 < 4; ++i5) {
       *(floatx8*)&b2[i5 * 8] = *(floatx8*)&t1[i5 * 8];
     }

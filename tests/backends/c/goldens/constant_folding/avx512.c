@@ -10,6 +10,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
       {
         __attribute__((unused)) floatx16 r3_0;
         for (int64_t i4 = 0; i4 < 16; ++i4) {
+          __builtin_prefetch(&b0[i4 * 16 + 1024]);
           r3_0 = *(const floatx16*)&b0[i4 * 16];
           r2_0 = r2_0 + b1[i4] * r3_0;
           r2_1 = r2_1 + b1[i4 + 16] * r3_0;
@@ -22,6 +23,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
       *(floatx16*)&t1[32] = r2_2;
       *(floatx16*)&t1[48] = r2_3;
     }
+    __asm__ volatile("" ::: "memory");
     for (int64_t i5 = 0; i5 < 4; ++i5) {
       *(floatx8*)&b2[i5 * 8] = *(floatx8*)&t1[i5 * 16];
     }

@@ -68,6 +68,7 @@ void r2r_stage_1(const float* restrict b0, const float* restrict b1, float* rest
           *(floatx8*)&t3[48] = r4_6;
           *(floatx8*)&t3[56] = r4_7;
         }
+        __asm__ volatile("" ::: "memory");
         for (int64_t i9 = 0; i9 < 8; ++i9) {
           *(floatx8*)&b2[i9 * 64 + i2 * 512 + i1 * 8] = r2r_max_floatx8(*(floatx8*)&t3[i9 * 8] + b3[i9 + i2 * 8], 0.0f - (floatx8){0});
         }

@@ -45,6 +45,7 @@ void r2r_stage_1(const float* restrict b0, const float* restrict b1, float* rest
           for (int64_t i5 = 0; i5 < 3; ++i5) {
             for (int64_t i6 = 0; i6 < 3; ++i6) {
               for (int64_t i7 = 0; i7 < 3; ++i7) {
+                __builtin_prefetch(&b0[i5 * 144 + i6 * 48 + i7 * 16 + 1024]);
                 r4_0 = *(const floatx16*)&b0[i5 * 144 + i6 * 48 + i7 * 16];
                 r3_0 = r3_0 + b1[i1 * 10 + i5 * 100 + i6 * 10 + i7] * r4_0;
                 r3_1 = r3_1 + b1[i1 * 10 + i5 * 100 + i6 * 10 + i7 + 1] * r4_0;
@@ -67,6 +68,7 @@ void r2r_stage_1(const float* restrict b0, const float* restrict b1, float* rest
         *(floatx16*)&t2[96] = r3_6;
         *(floatx16*)&t2[112] = r3_7;
       }
+      __asm__ volatile("" ::: "memory");
       for (int64_t i8 = 0; i8 < 16; ++i8) {
         R2R_INDEPENDENT
         for (int64_t i9 = 0; i9 < 8; ++i9) {

@@ -20,6 +20,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         *(floatx4*)&t2[4] = r3_1;
         *(floatx4*)&t2[8] = r3_2;
       }
+      __asm__ volatile("" ::: "memory");
       for (int64_t i6 = 0; i6 < 3; ++i6) {
         R2R_INDEPENDENT
         for (int64_t i7 = 0; i7 < 4; ++i7) {

@@ -13,6 +13,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
             for (int64_t i6 = 0; i6 < 4; ++i6) {
               for (int64_t i7 = 0; i7 < 3; ++i7) {
                 for (int64_t i8 = 0; i8 < 3; ++i8) {
+                  __builtin_prefetch(&b0[i1 * 576 + i6 * 144 + i7 * 48 + i8 * 16 + 1024]);
                   r5_0 = *(const floatx16*)&b0[i1 * 576 + i6 * 144 + i7 * 48 + i8 * 16];
                   r4_0 = r4_0 + b1[i1 * 100 + i2 * 5 + i6 * 25 + i7 * 5 + i8] * r5_0;
                   r4_1 = r4_1 + b1[i1 * 100 + i2 * 5 + i6 * 25 + i7 * 5 + i8 + 1] * r5_0;
@@ -25,6 +26,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
           *(floatx16*)&t3[16] = r4_1;
           *(floatx16*)&t3[32] = r4_2;
         }
+        __asm__ volatile("" ::: "memory");
         for (int64_t i9 = 0; i9 < 16; ++i9) {
           R2R_INDEPENDENT
           for (int64_t i10 = 0; i10 < 3; ++i10) {

@@ -21,6 +21,7 @@ void r2r_stage_1(const int32_t* restrict b0, const int32_t* restrict b1, int32_t
       {
         __attribute__((unused)) int32_tx16 r3_0;
         for (int64_t i4 = 0; i4 < 16; ++i4) {
+          __builtin_prefetch(&b0[i4 * 16 + 1024]);
           r3_0 = *(const int32_tx16*)&b0[i4 * 16];
           r2_0 = r2_0 + b1[i4] * r3_0;
           r2_1 = r2_1 + b1[i4 + 16] * r3_0;
@@ -41,6 +42,7 @@ void r2r_stage_1(const int32_t* restrict b0, const int32_t* restrict b1, int32_t
       *(int32_tx16*)&t1[96] = r2_6;
       *(int32_tx16*)&t1[112] = r2_7;
     }
+    __asm__ volatile("" ::: "memory");
     for (int64_t i5 = 0; i5 < 8; ++i5) {
       *(int32_tx8*)&b2[i5 * 8] = *(int32_tx8*)&t1[i5 * 16];
     }

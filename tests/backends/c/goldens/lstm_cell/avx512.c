@@ -58,6 +58,7 @@ void r2r_stage_2(const float* restrict b0, const float* restrict b1, float* rest
       {
         __attribute__((unused)) floatx16 r3_0;
         for (int64_t i4 = 0; i4 < 3; ++i4) {
+          __builtin_prefetch(&b0[i4 * 16 + 1024]);
           r3_0 = *(const floatx16*)&b0[i4 * 16];
           r2_0 = r2_0 + b1[i4] * r3_0;
           r2_1 = r2_1 + b1[i4 + 3] * r3_0;
@@ -78,6 +79,7 @@ void r2r_stage_2(const float* restrict b0, const float* restrict b1, float* rest
       *(floatx16*)&t1[96] = r2_6;
       *(floatx16*)&t1[112] = r2_7;
     }
+    __asm__ volatile("" ::: "memory");
     for (int64_t i5 = 0; i5 < 8; ++i5) {
       *(floatx4*)&b2[i5 * 4] = *(floatx4*)&t1[i5 * 16];
     }
@@ -94,6 +96,7 @@ void r2r_stage_3(const float* restrict b0, const float* restrict b1, float* rest
       {
         __attribute__((unused)) floatx16 r3_0;
         for (int64_t i4 = 0; i4 < 4; ++i4) {
+          __builtin_prefetch(&b0[i4 * 16 + 1024]);
           r3_0 = *(const floatx16*)&b0[i4 * 16];
           r2_0 = r2_0 + b1[i4] * r3_0;
           r2_1 = r2_1 + b1[i4 + 4] * r3_0;
@@ -102,6 +105,7 @@ void r2r_stage_3(const float* restrict b0, const float* restrict b1, float* rest
       *(floatx16*)&t1[0] = r2_0;
       *(floatx16*)&t1[16] = r2_1;
     }
+    __asm__ volatile("" ::: "memory");
     for (int64_t i5 = 0; i5 < 2; ++i5) {
       R2R_INDEPENDENT
       for (int64_t i6 = 0; i6 < 4; ++i6) {
@@ -130,6 +134,7 @@ void r2r_stage_5(const float* restrict b0, const float* restrict b1, float* rest
       {
         __attribute__((unused)) floatx16 r3_0;
         for (int64_t i4 = 0; i4 < 4; ++i4) {
+          __builtin_prefetch(&b0[i4 * 16 + 1024]);
           r3_0 = *(const floatx16*)&b0[i4 * 16];
           r2_0 = r2_0 + b1[i4] * r3_0;
           r2_1 = r2_1 + b1[i4 + 7] * r3_0;
@@ -138,6 +143,7 @@ void r2r_stage_5(const float* restrict b0, const float* restrict b1, float* rest
       *(floatx16*)&t1[0] = r2_0;
       *(floatx16*)&t1[16] = r2_1;
     }
+    __asm__ volatile("" ::: "memory");
     for (int64_t i5 = 0; i5 < 2; ++i5) {
       R2R_INDEPENDENT
       for (int64_t i6 = 0; i6 < 4; ++i6) {
@@ -157,6 +163,7 @@ void r2r_stage_6(const float* restrict b0, const float* restrict b1, float* rest
       {
         __attribute__((unused)) floatx16 r3_0;
         for (int64_t i4 = 0; i4 < 4; ++i4) {
+          __builtin_prefetch(&b0[i4 * 16 + 1024]);
           r3_0 = *(const floatx16*)&b0[i4 * 16];
           r2_0 = r2_0 + b1[i4] * r3_0;
           r2_1 = r2_1 + b1[i4 + 7] * r3_0;
@@ -165,6 +172,7 @@ void r2r_stage_6(const float* restrict b0, const float* restrict b1, float* rest
       *(floatx16*)&t1[0] = r2_0;
       *(floatx16*)&t1[16] = r2_1;
     }
+    __asm__ volatile("" ::: "memory");
     for (int64_t i5 = 0; i5 < 2; ++i5) {
       R2R_INDEPENDENT
       for (int64_t i6 = 0; i6 < 4; ++i6) {

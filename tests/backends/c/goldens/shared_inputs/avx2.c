@@ -12,6 +12,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
       {
         __attribute__((unused)) floatx8 r3_0, r3_1;
         for (int64_t i4 = 0; i4 < 24; ++i4) {
+          __builtin_prefetch(&b0[i4 * 16 + 1024]);
           r3_0 = *(const floatx8*)&b0[i4 * 16];
           r3_1 = *(const floatx8*)&b0[i4 * 16 + 8];
           r2_0 = r2_0 + b1[i4] * r3_0;
@@ -29,6 +30,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
       *(floatx8*)&t1[32] = r2_4;
       *(floatx8*)&t1[40] = r2_5;
     }
+    __asm__ volatile("" ::: "memory");
     for (int64_t i5 = 0; i5 < 3; ++i5) {
       R2R_INDEPENDENT
       for (int64_t i6 = 0; i6 < 13; ++i6) {

@@ -15,6 +15,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         {
           __attribute__((unused)) floatx8 r4_0;
           for (int64_t i5 = 0; i5 < 16; ++i5) {
+            __builtin_prefetch(&b0[i5 * 8 + 1024]);
             r4_0 = *(const floatx8*)&b0[i5 * 8];
             r3_0 = r3_0 + b1[i1 * 128 + i5] * r4_0;
             r3_1 = r3_1 + b1[i1 * 128 + i5 + 16] * r4_0;
@@ -35,6 +36,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         *(floatx8*)&t2[48] = r3_6;
         *(floatx8*)&t2[56] = r3_7;
       }
+      __asm__ volatile("" ::: "memory");
       for (int64_t i6 = 0; i6 < 8; ++i6) {
         *(floatx8*)&b2[i6 * 8 + i1 * 64] = *(floatx8*)&t2[i6 * 8];
       }
@@ -49,12 +51,14 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         {
           __attribute__((unused)) floatx8 r9_0;
           for (int64_t i10 = 0; i10 < 16; ++i10) {
+            __builtin_prefetch(&b0[i10 * 8 + 1024]);
             r9_0 = *(const floatx8*)&b0[i10 * 8];
             r8_0 = r8_0 + b1[i10 + n0 / 8 * 128] * r9_0;
           }
         }
         *(floatx8*)&t7[0] = r8_0;
       }
+      __asm__ volatile("" ::: "memory");
       for (int64_t i11 = 0; i11 < 1; ++i11) {
         *(floatx8*)&b2[i11 * 8 + n0 / 8 * 64] = *(floatx8*)&t7[i11 * 8];
       }
@@ -70,6 +74,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         {
           __attribute__((unused)) floatx8 r14_0;
           for (int64_t i15 = 0; i15 < 16; ++i15) {
+            __builtin_prefetch(&b0[i15 * 8 + 1024]);
             r14_0 = *(const floatx8*)&b0[i15 * 8];
             r13_0 = r13_0 + b1[i15 + n0 / 8 * 128] * r14_0;
             r13_1 = r13_1 + b1[i15 + n0 / 8 * 128 + 16] * r14_0;
@@ -78,6 +83,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         *(floatx8*)&t12[0] = r13_0;
         *(floatx8*)&t12[8] = r13_1;
       }
+      __asm__ volatile("" ::: "memory");
       for (int64_t i16 = 0; i16 < 2; ++i16) {
         *(floatx8*)&b2[i16 * 8 + n0 / 8 * 64] = *(floatx8*)&t12[i16 * 8];
       }
@@ -94,6 +100,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         {
           __attribute__((unused)) floatx8 r19_0;
           for (int64_t i20 = 0; i20 < 16; ++i20) {
+            __builtin_prefetch(&b0[i20 * 8 + 1024]);
             r19_0 = *(const floatx8*)&b0[i20 * 8];
             r18_0 = r18_0 + b1[i20 + n0 / 8 * 128] * r19_0;
             r18_1 = r18_1 + b1[i20 + n0 / 8 * 128 + 16] * r19_0;
@@ -104,6 +111,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         *(floatx8*)&t17[8] = r18_1;
         *(floatx8*)&t17[16] = r18_2;
       }
+      __asm__ volatile("" ::: "memory");
       for (int64_t i21 = 0; i21 < 3; ++i21) {
         *(floatx8*)&b2[i21 * 8 + n0 / 8 * 64] = *(floatx8*)&t17[i21 * 8];
       }
@@ -121,6 +129,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         {
           __attribute__((unused)) floatx8 r24_0;
           for (int64_t i25 = 0; i25 < 16; ++i25) {
+            __builtin_prefetch(&b0[i25 * 8 + 1024]);
             r24_0 = *(const floatx8*)&b0[i25 * 8];
             r23_0 = r23_0 + b1[i25 + n0 / 8 * 128] * r24_0;
             r23_1 = r23_1 + b1[i25 + n0 / 8 * 128 + 16] * r24_0;
@@ -133,6 +142,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         *(floatx8*)&t22[16] = r23_2;
         *(floatx8*)&t22[24] = r23_3;
       }
+      __asm__ volatile("" ::: "memory");
       for (int64_t i26 = 0; i26 < 4; ++i26) {
         *(floatx8*)&b2[i26 * 8 + n0 / 8 * 64] = *(floatx8*)&t22[i26 * 8];
       }
@@ -151,6 +161,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         {
           __attribute__((unused)) floatx8 r29_0;
           for (int64_t i30 = 0; i30 < 16; ++i30) {
+            __builtin_prefetch(&b0[i30 * 8 + 1024]);
             r29_0 = *(const floatx8*)&b0[i30 * 8];
             r28_0 = r28_0 + b1[i30 + n0 / 8 * 128] * r29_0;
             r28_1 = r28_1 + b1[i30 + n0 / 8 * 128 + 16] * r29_0;
@@ -165,6 +176,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         *(floatx8*)&t27[24] = r28_3;
         *(floatx8*)&t27[32] = r28_4;
       }
+      __asm__ volatile("" ::: "memory");
       for (int64_t i31 = 0; i31 < 5; ++i31) {
         *(floatx8*)&b2[i31 * 8 + n0 / 8 * 64] = *(floatx8*)&t27[i31 * 8];
       }
@@ -184,6 +196,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         {
           __attribute__((unused)) floatx8 r34_0;
           for (int64_t i35 = 0; i35 < 16; ++i35) {
+            __builtin_prefetch(&b0[i35 * 8 + 1024]);
             r34_0 = *(const floatx8*)&b0[i35 * 8];
             r33_0 = r33_0 + b1[i35 + n0 / 8 * 128] * r34_0;
             r33_1 = r33_1 + b1[i35 + n0 / 8 * 128 + 16] * r34_0;
@@ -200,6 +213,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         *(floatx8*)&t32[32] = r33_4;
         *(floatx8*)&t32[40] = r33_5;
       }
+      __asm__ volatile("" ::: "memory");
       for (int64_t i36 = 0; i36 < 6; ++i36) {
         *(floatx8*)&b2[i36 * 8 + n0 / 8 * 64] = *(floatx8*)&t32[i36 * 8];
       }
@@ -220,6 +234,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         {
           __attribute__((unused)) floatx8 r39_0;
           for (int64_t i40 = 0; i40 < 16; ++i40) {
+            __builtin_prefetch(&b0[i40 * 8 + 1024]);
             r39_0 = *(const floatx8*)&b0[i40 * 8];
             r38_0 = r38_0 + b1[i40 + n0 / 8 * 128] * r39_0;
             r38_1 = r38_1 + b1[i40 + n0 / 8 * 128 + 16] * r39_0;
@@ -238,6 +253,7 @@ void r2r_stage_0(const float* restrict b0, const float* restrict b1, float* rest
         *(floatx8*)&t37[40] = r38_5;
         *(floatx8*)&t37[48] = r38_6;
       }
+      __asm__ volatile("" ::: "memory");
       for (int64_t i41 = 0; i41 < 7; ++i41) {
         *(floatx8*)&b2[i41 * 8 + n0 / 8 * 64] = *(floatx8*)&t37[i41 * 8];
       }

@@ -15,6 +15,7 @@ void r2r_stage_1(const float* restrict b0, const float* restrict b1, float* rest
       {
         __attribute__((unused)) floatx8 r3_0;
         for (int64_t i4 = 0; i4 < 12; ++i4) {
+          __builtin_prefetch(&b0[i4 * 8 + 1024]);
           r3_0 = *(const floatx8*)&b0[i4 * 8];
           r2_0 = r2_0 + b1[i4] * r3_0;
           r2_1 = r2_1 + b1[i4 + 12] * r3_0;
@@ -23,6 +24,7 @@ void r2r_stage_1(const float* restrict b0, const float* restrict b1, float* rest
       *(floatx8*)&t1[0] = r2_0;
       *(floatx8*)&t1[8] = r2_1;
     }
+    __asm__ volatile("" ::: "memory");
     for (int64_t i5 = 0; i5 < 2; ++i5) {
       R2R_INDEPENDENT
       for (int64_t i6 = 0; i6 < 6; ++i6) {

@@ -354,6 +354,7 @@ void r2r_stage_3(const float* restrict b0, const float* restrict b1, float* rest
           *(floatx8*)&t3[56] = r4_7;
           *(floatx8*)&t3[64] = r4_8;
         }
+        __asm__ volatile("" ::: "memory");
         for (int64_t i7 = 0; i7 < 9; ++i7) {
           *(floatx8*)&b2[i2 * 8 + i1 * 288 + i7 * 32] = *(floatx8*)&t3[i7 * 8];
         }

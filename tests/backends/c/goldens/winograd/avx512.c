@@ -375,6 +375,7 @@ void r2r_stage_3(const float* restrict b0, const float* restrict b1, float* rest
         *(floatx16*)&t2[256] = r3_16;
         *(floatx16*)&t2[272] = r3_17;
       }
+      __asm__ volatile("" ::: "memory");
       for (int64_t i6 = 0; i6 < 9; ++i6) {
         *(floatx16*)&b2[i1 * 288 + i6 * 32] = *(floatx16*)&t2[i6 * 32];
         *(floatx16*)&b2[i1 * 288 + i6 * 32 + 16] = *(floatx16*)&t2[i6 * 32 + 16];
