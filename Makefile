@@ -131,6 +131,10 @@ test-legacy: $(VENV)/.test  ## Set up, then run TVM 0.18's tests of Relay in the
 bench: $(VENV)/.bench  ## Set up, then measure stages, translation, memory and speed against peers; writes docs/benchmarks.md.
 	$(BIN)/python benchmarks/run.py --page docs/benchmarks.md
 
+bench-gpu: $(VENV)/.bench  ## Set up, then measure the recorded models on the GPU of this machine (BENCH_ARGS="--models mlp").
+	$(PIP) install --editable ".[cuda]"
+	$(BIN)/python benchmarks/gpu/gpu_bench.py $(BENCH_ARGS)
+
 # Coverage guides a part of the inputs where atheris has a build for this Python.
 fuzz: $(VENV)/.test  ## Set up, then read a million damaged texts, and 200,000 files of each format (FUZZ_INPUTS=… SEED=…).
 	-$(PIP) install --only-binary :all: atheris

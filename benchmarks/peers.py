@@ -97,7 +97,7 @@ def _pytorch(model: Model) -> Ready:
     from torch_peer import run_by_torch
 
     torch.set_num_threads(THREADS)
-    run = run_by_torch(model.onnx())
+    run = torch.inference_mode()(run_by_torch(model.onnx()))
     given = [torch.from_numpy(array) for array in model.given]
     return Ready(lambda: run(*given), lambda result: [one.numpy() for one in result])
 

@@ -103,7 +103,7 @@ MAKERS: dict[str, Maker] = {
     },
     "Identity": _function(lambda x: x),
     "GlobalAveragePool": _function(lambda x: F.adaptive_avg_pool2d(x, 1)),
-    "Shape": lambda a, _: lambda x: torch.tensor(x.shape)[a.get("start", 0) : a.get("end")],
+    "Shape": lambda a, _: lambda x: torch.tensor(x.shape, device=x.device)[a.get("start", 0) : a.get("end")],
     "Max": _function(torch.maximum),
     "Min": _function(torch.minimum),
     "Expand": _with_list(lambda a, shape: lambda x, _: x.expand(shape)),
@@ -128,13 +128,14 @@ MAKERS: dict[str, Maker] = {
 }  # fmt: skip
 
 
-def run_by_torch(model: onnx.ModelProto) -> Callable[..., list[Any]]:
-    """Return ``model`` as a function of torch tensors in the order of its inputs.
+def run_by_torch(model: onnx.ModelProto, device: str = "cpu") -> Callable[..., list[Any]]:
+    """Return ``model`` as a function of torch tensors on ``device``, in the order of its inputs; it
+    is to be called without gradients.
 
     Raises ValueError for an operator that has no torch form here.
     """
     values: dict[str, Any] = {
-        one.name: torch.from_numpy(numpy_helper.to_array(one).copy()) for one in model.graph.initializer
+        one.name: torch.from_numpy(numpy_helper.to_array(one).copy()).to(device) for one in model.graph.initializer
     }
     places: dict[str, int] = {one.name: number for number, one in enumerate(model.graph.input)}
     inputs = len(places)
@@ -170,5 +171,4 @@ def run_by_torch(model: onnx.ModelProto) -> Callable[..., list[Any]]:
                     slots[place] = part
         return [slots[place] for place in results]
 
-    inferring: Callable[..., list[Any]] = torch.inference_mode()(run)
-    return inferring
+    return run

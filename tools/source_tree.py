@@ -16,6 +16,7 @@ from house import PACKAGE, ROOT, packages
 SCRIPTS = (
     "benchmarks",
     "benchmarks/evidence",
+    "benchmarks/gpu",
     "docs",
     "examples",
     "tests/support",

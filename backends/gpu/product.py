@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from relay2relax.backends.c.access import coefficient
-from relay2relax.backends.c.schedule.loops import unrolled
+from relay2relax.backends.c.schedule.elementwise import collapse
+from relay2relax.backends.c.schedule.loops import unrolled, vectorized
 from relay2relax.backends.c.stages import Axis, Reduction, Stage
 from relay2relax.backends.gpu.device import Device
+from relay2relax.backends.gpu.factors import Parts, factors_of
 from relay2relax.backends.gpu.kernel import ZERO, barrier, buffer, count, finish, launch, quotient, unravel
-from relay2relax.core.dtype import is_float
+from relay2relax.backends.gpu.tiles import QUAD, Move, Tile, best_tile, move_of
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import (
-    Binary,
     Buffer,
     BufferLoad,
     IntImm,
@@ -31,134 +31,70 @@ from relay2relax.tir.ir.expr import (
     logical_and,
 )
 from relay2relax.tir.ir.stmt import BufferStore, For, If, Seq, Stmt
-from relay2relax.tir.ir.visit import loads, substitute, variables
-
-# Threads of a block along rows and columns, and terms of a tile.
-_SIDE = 16
-_DEPTH = 16
-_LEAST = 8
-# Rows and columns of a block's tile, those first that read least.
-_TILES = ((128, 128), (128, 64), (64, 128), (64, 64), (64, 32), (32, 64), (32, 32), (16, 64), (64, 16), (16, 16))
-_BANKS = 32
+from relay2relax.tir.ir.visit import substitute
 
 
 @dataclass(frozen=True, slots=True)
 class _Factor:
-    """A factor over ``axes`` of its own and those of the sum; ``deep``: it lies along the latter.
+    """A factor over ``axes`` of its own and those of the sum, in tiles of ``size`` of the former.
 
     ``tile`` are two tiles in shared memory, ``ahead`` the elements that a thread has read of the
-    next; ``values`` those that it multiplies.
+    next, ``values`` those that it multiplies. ``threads`` lie side by side along the tile; each has
+    groups of four neighbours.
     """
 
     value: PrimExpr
     axes: tuple[Axis, ...]
     size: int
-    deep: bool
+    threads: int
+    move: Move
     tile: Buffer
     ahead: Buffer
     values: Buffer
 
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """A product: batches, rows and columns."""
-
-    batch: tuple[Axis, ...]
-    rows: tuple[Axis, ...]
-    columns: tuple[Axis, ...]
-    left: PrimExpr
-    right: PrimExpr
+    @property
+    def groups(self) -> int:
+        return self.size // (self.threads * QUAD)
 
 
 def product(stage: Stage, device: Device) -> Stmt | None:
     """Return the kernel of a flattened stage that multiplies matrices, None where it does not."""
-    parts = _parts(stage)
+    stage = collapse(stage)
+    parts = factors_of(stage)
     own = stage.reduction
     if parts is None or own is None:
         return None
-    size = _tile(parts, device)
-    left = _factor("left", parts.left, parts.rows, size[0], own)
-    right = _factor("right", parts.right, parts.columns, size[1], own)
-    sums = buffer("sums", (size[0] // _SIDE, size[1] // _SIDE), own.result.dtype, "local")
+    tile = best_tile(parts, device)
+    left = _factor("left", parts.left, parts.rows, tile.rows, tile.tall, tile, parts)
+    right = _factor("right", parts.right, parts.columns, tile.columns, tile.wide, tile, parts)
+    sums = buffer("sums", (tile.rows // tile.tall, tile.columns // tile.wide), own.result.dtype, "local")
     blocks = (
         *parts.batch,
-        Axis(Var("row_tile"), quotient(count(parts.rows), size[0])),
-        Axis(Var("column_tile"), quotient(count(parts.columns), size[1])),
+        Axis(Var("row_tile"), quotient(count(parts.rows), tile.rows)),
+        Axis(Var("column_tile"), quotient(count(parts.columns), tile.columns)),
     )
 
     def body(block: Var, names: Sequence[Var]) -> Stmt:
         at = unravel(block, blocks)
-        begins = [binary("*", at[axis.var], IntImm(n)) for axis, n in zip(blocks[-2:], size, strict=True)]
+        sizes = (tile.rows, tile.columns)
+        begins = [binary("*", at[axis.var], IntImm(n)) for axis, n in zip(blocks[-2:], sizes, strict=True)]
         batch = {axis.var: at[axis.var] for axis in parts.batch}
-        return _Writer(stage, own, left, right, sums, batch, (begins[0], begins[1]), names).body()
+        return _Writer(stage, own, parts, tile, (left, right), sums, batch, (begins[0], begins[1]), names).body()
 
     memory = [left.ahead, right.ahead, left.values, right.values, sums]
-    return launch(count(blocks), [_SIDE, _SIDE], body, shared=[left.tile, right.tile], own=memory)
+    return launch(count(blocks), [tile.wide, tile.tall], body, shared=[left.tile, right.tile], own=memory)
 
 
-def _parts(stage: Stage) -> _Parts | None:
-    """Return what is multiplied with what."""
-    own = stage.reduction
-    if own is None or own.op != "+" or own.identity != const(0, own.result.dtype):
-        return None
-    source = own.source
-    if not isinstance(source, Binary) or source.op != "*" or not (is_float(source.dtype) or source.dtype == "int32"):
-        return None
-    uses = [frozenset(variables(factor)) for factor in (source.a, source.b)]
-    if not all(
-        loads(factor) and use & {axis.var for axis in own.axes}
-        for factor, use in zip((source.a, source.b), uses, strict=True)
-    ):
-        return None
-    batch = tuple(axis for axis in stage.axes if (axis.var in uses[0]) == (axis.var in uses[1]))
-    first, second = (tuple(a for a in stage.axes if a.var in use and a not in batch) for use in uses)
-    if not first or not second:
-        return None
-    if any((static(count(axes)) or _LEAST) < _LEAST for axes in (first, second, own.axes)):
-        return None
-    # Results lie along columns.
-    along = [any(coefficient(stage.indices[0], axis.var) == 1 for axis in axes) for axes in (first, second)]
-    if along[0] and not along[1]:
-        return _Parts(batch, _outermost_first(stage, second), _outermost_first(stage, first), source.b, source.a)
-    return _Parts(batch, _outermost_first(stage, first), _outermost_first(stage, second), source.a, source.b)
-
-
-def _outermost_first(stage: Stage, axes: Sequence[Axis]) -> tuple[Axis, ...]:
-    """Return axes, the one along which results lie last."""
-    return tuple(sorted(axes, key=lambda axis: coefficient(stage.indices[0], axis.var) == 1))
-
-
-def _tile(parts: _Parts, device: Device) -> tuple[int, int]:
-    """Return rows and columns of a tile: few elements beyond the matrix, few reads, and blocks for
-    all multiprocessors.
-    """
-    rows, columns = static(count(parts.rows)), static(count(parts.columns))
-    batch = static(count(parts.batch)) or 1
-
-    def cost(size: tuple[int, int]) -> float:
-        tall, wide = size
-        across = -(-rows // tall) if rows else 8
-        along = -(-columns // wide) if columns else 8
-        blocks = batch * across * along
-        waves = -(-blocks // device.multiprocessors)
-        # Of a tile's step: products, and what is read for them.
-        return waves * (tall * wide + 24 * (tall + wide))
-
-    return min(_TILES, key=cost)
-
-
-def _factor(name: str, value: PrimExpr, axes: tuple[Axis, ...], size: int, own: Reduction) -> _Factor:
-    inner = {axis.var for axis in own.axes}
-    index = loads(value)[0].indices[0]
-    deep = any(coefficient(index, var) == 1 for var in inner)
-    beside = any(coefficient(index, axis.var) == 1 for axis in axes)
+def _factor(
+    name: str, value: PrimExpr, axes: tuple[Axis, ...], size: int, threads: int, tile: Tile, parts: Parts
+) -> _Factor:
     dtype = value.dtype
-    deep = deep and not beside
-    # Threads that store a column store to different banks if rows are two words apart.
-    row = size + (2 - size) % _BANKS if deep else size
-    tile = buffer(f"{name}_tile", (2, _DEPTH, row), dtype, "shared")
-    ahead = buffer(f"{name}_ahead", (size * _DEPTH // _SIDE**2,), dtype, "local")
-    return _Factor(value, axes, size, deep, tile, ahead, buffer(f"{name}_values", (size // _SIDE,), dtype, "local"))
+    move = move_of(value, axes, parts)
+    many = -(-size * tile.depth // tile.threads)
+    ahead = buffer(f"{name}_ahead", (max(many, move.width),), dtype, "local")
+    held = buffer(f"{name}_tile", (2, tile.depth, size), dtype, "shared")
+    values = buffer(f"{name}_values", (size // threads,), dtype, "local")
+    return _Factor(value, axes, size, threads, move, held, ahead, values)
 
 
 class _Writer:
@@ -168,8 +104,9 @@ class _Writer:
         self,
         stage: Stage,
         own: Reduction,
-        left: _Factor,
-        right: _Factor,
+        parts: Parts,
+        tile: Tile,
+        factors: tuple[_Factor, _Factor],
         sums: Buffer,
         batch: Mapping[Var, PrimExpr],
         begins: tuple[PrimExpr, PrimExpr],
@@ -177,21 +114,19 @@ class _Writer:
     ) -> None:
         self.stage = stage
         self.own = own
-        self.factors = ((left, begins[0]), (right, begins[1]))
+        self.parts = parts
+        self.tile = tile
+        self.factors = tuple(zip(factors, begins, strict=True))
         self.sums = sums
         self.batch = batch
         self.column, self.row = names
-        self.number = binary("+", binary("*", self.row, IntImm(_SIDE)), self.column)
-        inner = [
-            axis for axis in own.axes if any(coefficient(load.indices[0], axis.var) == 1 for load in loads(own.source))
-        ]
-        self.terms = (*(axis for axis in own.axes if axis not in inner), *inner)
+        self.number = binary("+", binary("*", self.row, IntImm(tile.wide)), self.column)
 
     def body(self) -> Stmt:
-        depth = quotient(count(self.terms), _DEPTH)
+        depth = quotient(count(self.parts.terms), self.tile.depth)
         step = Var("step")
-        more = binary("<", binary("+", step, IntImm(1)), depth)
         following = binary("+", step, IntImm(1))
+        more = binary("<", following, depth)
         load = Seq(tuple(self.load(factor, begin, following) for factor, begin in self.factors))
         store = Seq(tuple(self.store(factor, binary("%", following, IntImm(2))) for factor, _ in self.factors))
         loop = Seq((If(more, load), self.multiply(binary("%", step, IntImm(2))), If(more, store), barrier()))
@@ -207,51 +142,117 @@ class _Writer:
         )
 
     def each(self, body: Callable[[Var, Var], Stmt]) -> Stmt:
-        rows, columns = (factor.size // _SIDE for factor, _ in self.factors)
+        rows, columns = (static(extent) or 0 for extent in self.sums.shape)
         return unrolled(rows, lambda i: unrolled(columns, lambda j: body(i, j), "j"), "i")
 
-    def places(self, factor: _Factor, part: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
-        """Return term and place of the element of a tile that a thread moves."""
-        number = binary("+", binary("*", part, IntImm(_SIDE**2)), self.number)
-        if factor.deep:
-            return binary("%", number, IntImm(_DEPTH)), binary("//", number, IntImm(_DEPTH))
-        return binary("//", number, IntImm(factor.size)), binary("%", number, IntImm(factor.size))
+    def moved(self, factor: _Factor, body: Callable[[PrimExpr, PrimExpr, PrimExpr], Stmt]) -> Stmt:
+        """Return ``body`` for what a thread moves: the number of a part, and the term and the place
+        of its first element.
+        """
+        move, depth, threads = factor.move, self.tile.depth, self.tile.threads
+        whole = factor.size * depth // move.width
+        many = -(-whole // threads)
 
-    def moved(self, factor: _Factor, body: Callable[[PrimExpr], Stmt]) -> Stmt:
-        """Return ``body`` for each element that a thread moves."""
-        many = static(factor.ahead.shape[0])
-        assert many is not None
-        return body(ZERO) if many == 1 else unrolled(many, body, "part")
+        def one(part: PrimExpr) -> Stmt:
+            number = binary("+", binary("*", part, IntImm(threads)), self.number)
+            if move.deep:
+                quads = IntImm(depth // move.width)
+                term = binary("*", binary("%", number, quads), IntImm(move.width))
+                stmt = body(part, term, binary("//", number, quads))
+            else:
+                quads = IntImm(factor.size // move.width)
+                place = binary("*", binary("%", number, quads), IntImm(move.width))
+                stmt = body(part, binary("//", number, quads), place)
+            return If(binary("<", number, IntImm(whole)), stmt) if whole % threads else stmt
+
+        return one(ZERO) if many == 1 else unrolled(many, one, "part")
 
     def load(self, factor: _Factor, begin: PrimExpr, step: PrimExpr) -> Stmt:
         """Return the reads of a tile."""
+        move = factor.move
 
-        def one(part: PrimExpr) -> Stmt:
-            term, place = self.places(factor, part)
-            term = binary("+", binary("*", step, IntImm(_DEPTH)), term)
-            place = binary("+", begin, place)
-            known = {**self.batch, **unravel(place, factor.axes), **unravel(term, self.terms)}
-            value = substitute(factor.value, known)
-            asked = [
-                binary("<", position, extent)
-                for position, extent, size in (
-                    (place, count(factor.axes), factor.size),
-                    (term, count(self.terms), _DEPTH),
-                )
-                if static(extent) is None or (static(extent) or 0) % size
-            ]
-            if asked:
-                value = if_then_else(logical_and(*asked), value, const(0, value.dtype))
-            return BufferStore(factor.ahead, (part,), value)
+        def one(part: PrimExpr, term: PrimExpr, place: PrimExpr) -> Stmt:
+            asked = self.inside(factor, binary("+", begin, place), step, term)
+            first = binary("*", part, IntImm(move.width))
+
+            def element(lane: PrimExpr) -> Stmt:
+                along, beside = (binary("+", term, lane), place) if move.deep else (term, binary("+", place, lane))
+                value = self.value(factor, binary("+", begin, beside), step, along)
+                if asked and not move.whole:
+                    inside = self.inside(factor, binary("+", begin, beside), step, along)
+                    value = if_then_else(logical_and(*inside), value, const(0, value.dtype))
+                return BufferStore(factor.ahead, (binary("+", first, lane),), value)
+
+            if move.width == 1:
+                return element(ZERO)
+            if not move.whole:
+                return unrolled(move.width, element, "lane")
+            vector = vectorized(move.width, element, "lane")
+            if not asked:
+                return vector
+            zero = const(0, factor.value.dtype)
+            none = vectorized(move.width, lambda lane: BufferStore(factor.ahead, (binary("+", first, lane),), zero))
+            return If(logical_and(*asked), vector, none)
 
         return self.moved(factor, one)
 
+    def value(self, factor: _Factor, place: PrimExpr, step: PrimExpr, term: PrimExpr) -> PrimExpr:
+        """Return the element of a factor at a place and a term of a step."""
+        known = {**self.batch, **unravel(place, factor.axes), **self.term(step, term)}
+        return substitute(factor.value, known)
+
+    def term(self, step: PrimExpr, term: PrimExpr) -> dict[Var, PrimExpr]:
+        """Return the values of the axes of the sum.
+
+        Where tiles are parts of the last one, the others follow from the step alone.
+        """
+        depth, terms = self.tile.depth, self.parts.terms
+        last = terms[-1]
+        extent = static(last.extent)
+        if extent is None or extent % depth or len(terms) == 1:
+            return unravel(binary("+", binary("*", step, IntImm(depth)), term), terms)
+        part = Axis(last.var, IntImm(extent // depth))
+        found = unravel(step, (*terms[:-1], part))
+        return {**found, last.var: binary("+", binary("*", found[last.var], IntImm(depth)), term)}
+
+    def inside(self, factor: _Factor, place: PrimExpr, step: PrimExpr, term: PrimExpr) -> list[PrimExpr]:
+        """Return the conditions under which an element is one of the factor's."""
+        position = binary("+", binary("*", step, IntImm(self.tile.depth)), term)
+        bounds = ((place, factor.axes, factor.size), (position, self.parts.terms, self.tile.depth))
+        return [
+            binary("<", one, count(axes))
+            for one, axes, size in bounds
+            if static(count(axes)) is None or (static(count(axes)) or 0) % size
+        ]
+
+    def turned(self, factor: _Factor, place: PrimExpr, term: PrimExpr) -> PrimExpr:
+        """Return where a tile has a place: rows that threads store along terms begin in different
+        banks.
+        """
+        if not factor.move.deep:
+            return place
+        shift = binary("*", binary("//", term, IntImm(QUAD)), IntImm(32 * QUAD // self.tile.depth))
+        return binary("%", binary("+", place, shift), IntImm(factor.size))
+
     def store(self, factor: _Factor, which: PrimExpr) -> Stmt:
         """Return the stores of a tile."""
+        move = factor.move
 
-        def one(part: PrimExpr) -> Stmt:
-            term, place = self.places(factor, part)
-            return BufferStore(factor.tile, (which, term, place), BufferLoad(factor.ahead, (part,)))
+        def one(part: PrimExpr, term: PrimExpr, place: PrimExpr) -> Stmt:
+            first = binary("*", part, IntImm(move.width))
+
+            def element(lane: PrimExpr) -> Stmt:
+                held = BufferLoad(factor.ahead, (binary("+", first, lane),))
+                if move.deep:
+                    along = binary("+", term, lane)
+                    return BufferStore(factor.tile, (which, along, self.turned(factor, place, term)), held)
+                return BufferStore(factor.tile, (which, term, binary("+", place, lane)), held)
+
+            if move.width == 1:
+                return element(ZERO)
+            if move.deep:
+                return unrolled(move.width, element, "lane")
+            return vectorized(move.width, element, "lane")
 
         return self.moved(factor, one)
 
@@ -261,18 +262,25 @@ class _Writer:
         term = Var("term")
 
         def read(factor: _Factor, own: Var) -> Stmt:
-            def one(i: PrimExpr) -> Stmt:
-                place = binary("+", binary("*", i, IntImm(_SIDE)), own)
-                return BufferStore(factor.values, (i,), BufferLoad(factor.tile, (which, term, place)))
+            def group(i: PrimExpr) -> Stmt:
+                place = binary("*", binary("+", binary("*", i, IntImm(factor.threads)), own), IntImm(QUAD))
+                begin = self.turned(factor, place, term)
 
-            return unrolled(factor.size // _SIDE, one, "i")
+                def element(lane: PrimExpr) -> Stmt:
+                    held = BufferLoad(factor.tile, (which, term, binary("+", begin, lane)))
+                    return BufferStore(factor.values, (binary("+", binary("*", i, IntImm(QUAD)), lane),), held)
+
+                return vectorized(QUAD, element, "lane")
+
+            return group(ZERO) if factor.groups == 1 else unrolled(factor.groups, group, "group")
 
         def update(i: Var, j: Var) -> Stmt:
             a, b = BufferLoad(left.values, (i,)), BufferLoad(right.values, (j,))
             old = BufferLoad(self.sums, (i, j))
             return BufferStore(self.sums, (i, j), binary("+", old, cast(old.dtype, binary("*", a, b))))
 
-        return For(term, IntImm(_DEPTH), Seq((read(left, self.row), read(right, self.column), self.each(update))))
+        body = Seq((read(left, self.row), read(right, self.column), self.each(update)))
+        return For(term, IntImm(self.tile.depth), body)
 
     def results(self) -> Stmt:
         """Return the stores of the results."""
@@ -281,7 +289,11 @@ class _Writer:
             asked: list[PrimExpr] = []
             known = dict(self.batch)
             for (factor, begin), own, number in zip(self.factors, (self.row, self.column), (i, j), strict=True):
-                place = binary("+", begin, binary("+", binary("*", number, IntImm(_SIDE)), own))
+                group = binary("*", binary("//", number, IntImm(QUAD)), IntImm(factor.threads))
+                inner = binary(
+                    "+", binary("*", binary("+", group, own), IntImm(QUAD)), binary("%", number, IntImm(QUAD))
+                )
+                place = binary("+", begin, inner)
                 extent = count(factor.axes)
                 if static(extent) is None or (static(extent) or 0) % factor.size:
                     asked.append(binary("<", place, extent))

@@ -48,7 +48,7 @@ def reduction(stage: Stage) -> Stmt:
     results, terms = static(count(stage.axes)), static(count(own.axes))
     short = terms is not None and terms < _SHORT
     shared = own.op in FOLDED and own.result.dtype in SHUFFLED
-    inner = _unit_axis(own)
+    inner = unit_axis(own)
     if not shared or (short and (inner is None or (terms or 0) < _PARTS)):
         return by_threads(stage)
     if inner is not None:
@@ -65,7 +65,7 @@ def _with(own: Reduction, axes: Sequence[Axis]) -> Reduction:
     return Reduction(tuple(axes), own.op, own.identity, own.source, own.result)
 
 
-def _unit_axis(own: Reduction) -> Axis | None:
+def unit_axis(own: Reduction) -> Axis | None:
     """Return the reduced axis along which operands lie, where there is one."""
     found = [load.indices[0] for load in loads(own.source)]
     for axis in reversed(own.axes):

@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from relay2relax.backends.c.stages import Axis, Rows, Stage
+from relay2relax.backends.c.stages import Axis, Reduction, Rows, Stage
 from relay2relax.backends.gpu.kernel import (
     FOLDED,
     SHUFFLED,
     WARP,
     ZERO,
+    across,
     barrier,
     buffer,
     count,
@@ -22,7 +23,7 @@ from relay2relax.backends.gpu.kernel import (
     quotient,
     unravel,
 )
-from relay2relax.backends.gpu.reduction import one_result, ordered_axes, partial, together
+from relay2relax.backends.gpu.reduction import one_result, ordered_axes, partial, together, unit_axis
 from relay2relax.core.dtype import bits
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
@@ -121,6 +122,8 @@ class _Block:
         axes = ordered_axes(stage)
         points = count(axes)
         step = Var("step")
+        if reduction is not None and self.by_warps(stage):
+            return self.results_by_warps(stage, reduction, row, lane)
         position = binary("+", binary("*", step, IntImm(self.threads)), lane)
         values = {**row, **unravel(position, axes)}
         if reduction is None:
@@ -128,6 +131,32 @@ class _Block:
         else:
             one = one_result(stage, reduction, values, self.sums[reduction.result.dtype])
         return For(step, quotient(points, self.threads), guarded(position, points, self.threads, one))
+
+    def by_warps(self, stage: Stage) -> bool:
+        """Whether a warp computes a result: operands lie along its terms, and there are enough."""
+        reduction = stage.reduction
+        assert reduction is not None
+        return (static(count(reduction.axes)) or 0) >= WARP and unit_axis(reduction) is not None
+
+    def results_by_warps(self, stage: Stage, reduction: Reduction, row: dict[Var, PrimExpr], lane: Var) -> Stmt:
+        """Return the kernel's part in which warps take results in turn."""
+        axes, step, warps = ordered_axes(stage), Var("step"), self.threads // WARP
+        inner = unit_axis(reduction)
+        own = replace(
+            reduction, axes=(*(one for one in reduction.axes if one is not inner), *((inner,) if inner else ()))
+        )
+        position = binary("+", binary("*", step, IntImm(warps)), binary("//", lane, IntImm(WARP)))
+        values, sum_ = {**row, **unravel(position, axes)}, self.sums[reduction.result.dtype]
+        within = binary("%", lane, IntImm(WARP))
+        parts = Seq(
+            (
+                partial(own, values, sum_, within, WARP),
+                across(sum_, FOLDED[own.op]),
+                If(binary("==", within, ZERO), finish(stage, first(sum_), values)),
+            )
+        )
+        total = count(axes)
+        return For(step, quotient(total, warps), guarded(position, total, warps, parts))
 
 
 def _one_thread(axes: Sequence[Axis], still: dict[Var, PrimExpr], stages: Sequence[Stage]) -> Stmt:

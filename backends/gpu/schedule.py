@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from relay2relax.backends.c.fusion.pipeline import RULES, fuse
 from relay2relax.backends.c.fusion.rule import Fusion
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.loops import FlatViews
 from relay2relax.backends.c.schedule.schedule import Schedule, Scheduled, stage_name
 from relay2relax.backends.c.stages import Blocks, Opaque, Part, Program, Rows, Stage, owners_of, settled_of, stages_of
+from relay2relax.backends.gpu.borders import INLINE_BORDERS
 from relay2relax.backends.gpu.device import Device
+from relay2relax.backends.gpu.division import divided
 from relay2relax.backends.gpu.elementwise import elementwise
 from relay2relax.backends.gpu.product import product
 from relay2relax.backends.gpu.reduction import reduction
 from relay2relax.backends.gpu.rows import by_rows
+from relay2relax.backends.gpu.runs import JOIN_SMALL
 from relay2relax.backends.gpu.serial import serial_kernel
 from relay2relax.tir.ir.expr import Buffer, IntImm
 from relay2relax.tir.ir.stmt import PrimFunc, Stmt
@@ -28,6 +33,8 @@ def gpu_schedule(func: PrimFunc, device: Device, constants: frozenset[Buffer] = 
     params = func.buffers
     results = frozenset(params[len(params) - func.num_outputs :])
     rules = [rule for rule in RULES if not rule.native and rule.name not in _FOR_PROCESSORS]
+    rules.insert([rule.name for rule in rules].index("c.PlaceParts"), INLINE_BORDERS)
+    rules.append(JOIN_SMALL)
     program = fuse(
         Fusion(
             Program(tuple(stages_of(func)), {}),
@@ -41,20 +48,28 @@ def gpu_schedule(func: PrimFunc, device: Device, constants: frozenset[Buffer] = 
         rules,
     )
     flat = FlatViews(program.memory)
-    stages = [Scheduled(_kernel(one, flat, device), stage_name(one), IntImm(0), IntImm(0)) for one in program.stages]
+    stages = [
+        Scheduled(stmt, name, IntImm(0), IntImm(0))
+        for one in program.stages
+        for name, stmt in _kernels(one, flat, device, lambda buffer: flat.views.get(buffer, buffer) in program.known)
+    ]
     return Schedule(tuple(stages), {**program.views, **flat.views}, flat.begin)
 
 
-def _kernel(stage: Part, flat: FlatViews, device: Device) -> Stmt:
+def _kernels(
+    stage: Part, flat: FlatViews, device: Device, known: Callable[[Buffer], bool]
+) -> Iterator[tuple[str, Stmt]]:
+    """Yield the kernels of a stage, each with its name."""
     match stage:
         case Opaque(stmt):
-            return serial_kernel(stmt)
+            yield stage_name(stage), serial_kernel(stmt)
         case Rows():
-            return by_rows(stage, flat.flatten(stage.stages))
+            yield stage_name(stage), by_rows(stage, flat.flatten(stage.stages))
         case Blocks():
             raise TypeError("no rule for GPUs makes blocks of rows")
         case Stage():
-            (plain,) = flat.flatten([stage])
-            if plain.reduction is None:
-                return elementwise(plain)
-            return product(plain, device) or reduction(plain)
+            for plain in divided(flat.flatten([stage])[0], known, device):
+                if plain.reduction is None:
+                    yield stage_name(plain), elementwise(plain)
+                else:
+                    yield stage_name(plain), product(plain, device) or reduction(plain)

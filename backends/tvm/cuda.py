@@ -21,6 +21,14 @@ from relay2relax.relax_ir.tvm_bridge import to_tvm, tvm_errors
 # What apache-tvm calls modules whose source is a GPU's.
 _LANGUAGES = frozenset({"cuda", "opencl", "metal", "webgpu", "vulkan"})
 _MEND = "pip install 'relay2relax[cuda]'"
+# What apache-tvm compiles with, fast approximations of functions included.
+_OPTIONS = (
+    "-default-device",
+    "--device-int128",
+    "--use_fast_math",
+    "--ptxas-options=-v",
+    "--ptxas-options=--register-usage-level=10",
+)
 _RESOURCES = re.compile(
     r"Compiling entry function '(\w+)'.*?(\d+) bytes spill stores, (\d+) bytes spill loads"
     r".*?Used (\d+) registers([^\n]*)",
@@ -84,6 +92,15 @@ def compile_cuda(source: str, arch: str = "sm_80") -> tuple[Kernel, ...]:
 
     Raises CompilerError where nvrtc is missing or refuses the source.
     """
+    return compiled(source, arch)[1]
+
+
+def compiled(source: str, arch: str = "sm_80") -> tuple[bytes, tuple[Kernel, ...]]:
+    """Compile a CUDA source with the options that apache-tvm gives nvrtc; return what the driver
+    loads, and what its kernels take.
+
+    Raises CompilerError where nvrtc is missing or refuses the source.
+    """
     problem = nvrtc_problem()
     if problem is not None:
         raise CompilerError(Diagnostic(f"nvrtc cannot compile: {problem}", help=_MEND))
@@ -91,21 +108,22 @@ def compile_cuda(source: str, arch: str = "sm_80") -> tuple[Kernel, ...]:
 
     text = source.replace("#include <cuda.h>", "")
     _, program = nvrtc.nvrtcCreateProgram(text.encode(), b"kernels.cu", 0, [], [])
-    options = [f"--gpu-architecture={arch}", "-default-device", "--device-int128", "--ptxas-options=-v"]
-    options += [f"-I{folder}" for folder in _headers()]
+    options = [f"--gpu-architecture={arch}", *_OPTIONS, *(f"-I{folder}" for folder in _headers())]
     try:
         (status,) = nvrtc.nvrtcCompileProgram(program, len(options), [one.encode() for one in options])
         _, size = nvrtc.nvrtcGetProgramLogSize(program)
-        log = bytearray(size)
-        buffer = bytes(log)
-        nvrtc.nvrtcGetProgramLog(program, buffer)
-        said = buffer.decode(errors="replace")
+        log = bytes(size)
+        nvrtc.nvrtcGetProgramLog(program, log)
+        said = log.decode(errors="replace")
+        if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            first = [line for line in said.splitlines() if "error" in line][:3]
+            raise CompilerError(Diagnostic(f"nvrtc refuses the source for {arch}: {'; '.join(first)}"))
+        _, size = nvrtc.nvrtcGetCUBINSize(program)
+        code = bytes(size)
+        nvrtc.nvrtcGetCUBIN(program, code)
     finally:
         nvrtc.nvrtcDestroyProgram(program)
-    if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        first = [line for line in said.splitlines() if "error" in line][:3]
-        raise CompilerError(Diagnostic(f"nvrtc refuses the source for {arch}: {'; '.join(first)}"))
-    return tuple(_kernel(*found) for found in _RESOURCES.findall(said))
+    return code, tuple(_kernel(*found) for found in _RESOURCES.findall(said))
 
 
 def _kernel(name: str, stores: str, loads: str, registers: str, rest: str) -> Kernel:

@@ -39,14 +39,14 @@ def inline(stages: Sequence[AnyStage], fixed: frozenset[Buffer], given: frozense
         # (placement.py).
         plain = isinstance(stage.value, BufferLoad) and not any(map(divides, stage.value.indices))
         computed = not plain and not stage.reads() <= given
-        if computed and any(_chooses_copies(work[reader]) for reader in use.stages):
+        if computed and any(chooses_copies(work[reader]) for reader in use.stages):
             continue
         # The operands of the stage must still be what they were where it is read: nothing is
         # written twice.
         for reader in use.stages:
             consumer = work[reader]
             assert isinstance(consumer, Stage)
-            work[reader] = inlined = _substituted(stage, consumer)
+            work[reader] = inlined = substituted(stage, consumer)
             _move_uses(uses, consumer, inlined, reader)
         for load in {load.buffer for expr in stage.expressions() for load in loads(expr)}:
             uses[load].stages.remove(number)
@@ -54,7 +54,7 @@ def inline(stages: Sequence[AnyStage], fixed: frozenset[Buffer], given: frozense
     return [stage for stage in work if stage is not None]
 
 
-def _chooses_copies(stage: AnyStage | None) -> bool:
+def chooses_copies(stage: AnyStage | None) -> bool:
     """Whether a stage only copies, here from one tensor, there from another, as padding does."""
     if not isinstance(stage, Stage) or not is_guarded(stage.value):
         return False
@@ -107,7 +107,8 @@ def _may_inline(stage: Stage, reader: AnyStage | None, use: Use) -> bool:
     return len(use.stages) == 1 and use.loads == 1 and points(reader.axes) == produced
 
 
-def _substituted(producer: Stage, consumer: Stage) -> Stage:
+def substituted(producer: Stage, consumer: Stage) -> Stage:
+    """Return ``consumer`` with what ``producer`` makes in the place of its result."""
     bounds = consumer.bounds
 
     def rewrite(node: PrimExpr) -> PrimExpr | None:

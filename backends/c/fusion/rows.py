@@ -19,7 +19,7 @@ from relay2relax.core.dtype import bits
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.extent import static
-from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, Call, FloatImm, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.visit import loads, map_expr, variables
 
 # Fewer rows do not keep all cores busy, unless a row is little work.
@@ -313,9 +313,19 @@ def _eligible(stage: Stage, users: Users) -> bool:
     if reduction is None:
         return True
     match reduction.source:
-        case Binary("*", BufferLoad() as a, BufferLoad() as b):
-            return a == b and a.dtype not in HALF
+        case Binary("*", a, b):
+            first, second = _within_border(a), _within_border(b)
+            if isinstance(first, BufferLoad) and isinstance(second, BufferLoad):
+                return first == second and first.dtype not in HALF
     return not variables(reduction.identity)
+
+
+def _within_border(value: PrimExpr) -> PrimExpr:
+    """Return what is read of an image within its border."""
+    match value:
+        case Call("if_then_else", (_, BufferLoad() as inside, FloatImm() | IntImm())):
+            return inside
+    return value
 
 
 def _rows(seed: Stage) -> list[Axis] | None:

@@ -16,6 +16,7 @@ from relay2relax.backends.numpy.threads.findings import KernelReport
 from relay2relax.backends.numpy.threads.launch import watching
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.passes import PassContext
 from relay2relax.core.tolerance import difference
 
 A100 = device_of("sm_80")
@@ -27,8 +28,10 @@ def program(name: str) -> relay_ir.IRModule:
 
 
 @lru_cache
-def scheduled(name: str) -> relax_ir.IRModule:
-    return backends.schedule_module(translator.via_graph(program(name)), device=A100)
+def scheduled(name: str, joined: bool = False) -> relax_ir.IRModule:
+    """Return the kernels of a program; small ones as one only where ``joined``."""
+    with PassContext(disabled_pass=[] if joined else ["gpu.JoinSmall"]):
+        return backends.schedule_module(translator.via_graph(program(name)), device=A100)
 
 
 def arguments(name: str) -> list[Array]:
@@ -59,8 +62,8 @@ def expected(name: str) -> Any:
 
 
 @lru_cache
-def run(name: str) -> tuple[Any, list[KernelReport]]:
-    machine = backends.VirtualMachine(backends.build(scheduled(name), target="numpy"))
+def run(name: str, joined: bool = False) -> tuple[Any, list[KernelReport]]:
+    machine = backends.VirtualMachine(backends.build(scheduled(name, joined), target="numpy"))
     with watching() as reports:
         return machine["main"](*arguments(name)), reports
 
@@ -72,6 +75,72 @@ def test_kernels_agree_with_relay_and_nothing_is_found_in_them(name: str) -> Non
     check(results, expected(name))
     assert [str(finding) for report in reports for finding in report.findings] == []
     assert sum(report.bank_conflicts for report in reports) == 0
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.sweep(every=4)
+def test_small_kernels_are_joined_and_agree_with_relay(name: str) -> None:
+    results, reports = run(name, joined=True)
+    check(results, expected(name))
+    assert [str(finding) for report in reports for finding in report.findings] == []
+    assert len(reports) <= len(run(name)[1])
+
+
+def test_a_small_network_is_one_kernel() -> None:
+    assert len(run("few rows by a warp each, and softmax stage by stage", joined=True)[1]) == 1
+
+
+def with_weights(text: str, weights: list[str]) -> tuple[list[KernelReport], list[str], Any, Any]:
+    """Return how the kernels of a program ran whose ``weights`` are known ahead, the names of its
+    functions, its result, and Relay's.
+    """
+    mod = relay_ir.infer_type(relay_ir.parse(f'#[version = "0.0.5"]\n{text}'))
+    rng = np.random.default_rng(5)
+    names = [param.name for param in mod["main"].params]
+    types = [of_type(mod.types[param], relay_ir.TensorType) for param in mod["main"].params]
+    shapes = [tuple(int(str(extent)) for extent in type_.shape) for type_ in types]
+    values = {name: rng.standard_normal(shape).astype("float32") for name, shape in zip(names, shapes, strict=True)}
+    script = translator.via_graph(mod, weights=weights, schedule="cuda:sm_90")
+    ahead = backends.transform_params(script, [values[name] for name in weights])
+    machine = backends.VirtualMachine(backends.build(script, target="numpy"))
+    with watching() as reports:
+        found = machine["main"](*(values[name] for name in names if name not in weights), *ahead.values())
+    wanted = backends.create_executor("debug", mod).evaluate()(*values.values())
+    return reports, [var.name for var in script.functions], found, wanted
+
+
+def test_weights_lie_as_tiles_read_them_and_borders_are_conditions() -> None:
+    reports, names, found, wanted = with_weights(
+        """
+def @main(%x: Tensor[(1, 16, 12, 12), float32], %v: Tensor[(32, 16, 3, 3), float32],
+          %w: Tensor[(32, 32, 3, 3), float32]) {
+  %0 = nn.relu(nn.conv2d(%x, %v, padding=[1, 1, 1, 1], channels=32, kernel_size=[3, 3]));
+  nn.conv2d(%0, %w, padding=[1, 1, 1, 1], channels=32, kernel_size=[3, 3])
+}""",
+        ["v", "w"],
+    )
+    check(found, wanted)
+    assert [str(finding) for report in reports for finding in report.findings] == []
+    assert sum(report.bank_conflicts for report in reports) == 0
+    assert {"v_packed", "w_packed"} <= set(names)
+    assert not any("pad" in name for name in names)
+
+
+def test_a_long_sum_with_few_results_is_done_in_parts() -> None:
+    reports, names, found, wanted = with_weights(
+        """
+def @main(%x: Tensor[(24, 2048), float32], %w: Tensor[(40, 2048), float32], %b: Tensor[(40), float32]) {
+  nn.relu(nn.bias_add(nn.dense(%x, %w, units=40), %b))
+}""",
+        ["w", "b"],
+    )
+    check(found, wanted)
+    parts = [report for report in reports if "parts" in report.name]
+    assert len(parts) == 1
+    assert parts[0].blocks >= 16
+    assert parts[0].findings == []
+    assert parts[0].bank_conflicts == 0
+    assert "relu_parts" in names
 
 
 # Where an index follows from a position below a bound that is not a multiple, the C backend does

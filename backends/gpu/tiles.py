@@ -1,0 +1,132 @@
+"""Tiles of products: how large they are, and how threads move their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from relay2relax.backends.c.access import coefficient
+from relay2relax.backends.c.stages import Axis
+from relay2relax.backends.gpu.device import Device
+from relay2relax.backends.gpu.factors import Parts
+from relay2relax.backends.gpu.kernel import count
+from relay2relax.core.dtype import bits
+from relay2relax.tir.arith.simplify import simplify
+from relay2relax.tir.extent import static
+from relay2relax.tir.ir.expr import BufferLoad, IntImm, PrimExpr
+from relay2relax.tir.ir.visit import loads, substitute
+
+# A thread has groups of so many neighbouring rows and columns.
+QUAD = 4
+_DEPTHS = (16, 8)
+# A multiprocessor's products in a cycle.
+_PRODUCTS = 128
+# Cycles of a step at least: its reads take so long, whatever there is to multiply.
+_LATENCY = 700
+# What moving an element takes, in products.
+_MOVED = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """``rows`` and ``columns`` of a block's tile, ``depth`` terms of a step; ``tall`` by ``wide``
+    threads.
+    """
+
+    rows: int
+    columns: int
+    tall: int
+    wide: int
+    depth: int = 16
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return self.tall * self.wide
+
+
+_SHAPES = (
+    (128, 128, 16, 16),
+    (128, 64, 16, 16),
+    (64, 128, 16, 16),
+    (64, 64, 16, 16),
+    (128, 32, 16, 8),
+    (32, 128, 8, 16),
+    (64, 32, 16, 8),
+    (32, 64, 8, 16),
+    (32, 32, 8, 8),
+    (16, 128, 4, 32),
+    (16, 64, 4, 16),
+    (128, 16, 32, 4),
+    (64, 16, 16, 4),
+)
+# A tile that is stored along terms has rows as long as all banks: each begins in another.
+_LEAST_DEEP = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How a factor comes into a tile: ``width`` neighbouring elements by a thread at once, along
+    terms where ``deep``, ``whole`` as a vector.
+    """
+
+    width: int
+    deep: bool
+    whole: bool
+
+
+def move_of(value: PrimExpr, axes: Sequence[Axis], parts: Parts) -> Move:
+    """Return how the elements of a factor over ``axes`` and the terms come into a tile."""
+    index = loads(value)[0].indices[0]
+    beside = any(coefficient(index, axis.var) == 1 for axis in axes)
+    deep = not beside and any(coefficient(index, axis.var) == 1 for axis in parts.terms)
+    along = parts.terms[-1] if deep else axes[-1]
+    whole = _lies(value, along, [*axes, *parts.terms, *parts.batch])
+    return Move(QUAD if deep or whole else 1, deep, whole)
+
+
+def _lies(value: PrimExpr, along: Axis, axes: Sequence[Axis]) -> bool:
+    """Whether four neighbours along an axis are neighbours in memory that begin at a multiple of
+    four.
+    """
+    if not isinstance(value, BufferLoad) or bits(value.dtype) not in (16, 32) or loads(value.indices[0]):
+        return False
+    index = value.indices[0]
+    if coefficient(index, along.var) != 1 or (static(along.extent) or 1) % QUAD:
+        return False
+    known = [coefficient(index, axis.var) for axis in axes if axis is not along]
+    start = simplify(substitute(index, {axis.var: IntImm(0) for axis in axes}))
+    return (
+        all(one is not None and one % QUAD == 0 for one in known)
+        and isinstance(start, IntImm)
+        and start.value % QUAD == 0
+    )
+
+
+def best_tile(parts: Parts, device: Device) -> Tile:
+    """Return the tile with which a product is done first."""
+    last = static(parts.terms[-1].extent)
+    depth = next((one for one in _DEPTHS if last is not None and last % one == 0), _DEPTHS[0])
+    deep = [move_of(*one, parts).deep for one in ((parts.left, parts.rows), (parts.right, parts.columns))]
+    tiles = [Tile(*shape, depth=depth) for shape in _SHAPES]
+    tiles = [
+        tile
+        for tile in tiles
+        if all(size >= _LEAST_DEEP or not own for size, own in zip((tile.rows, tile.columns), deep, strict=True))
+    ]
+    return min(tiles, key=lambda tile: cycles(parts, tile, device))
+
+
+def cycles(parts: Parts, tile: Tile, device: Device) -> float:
+    """Return the cycles that a product takes with a tile, roughly; an extent that is not known is
+    taken for eight tiles.
+    """
+    rows, columns = static(count(parts.rows)), static(count(parts.columns))
+    across = -(-rows // tile.rows) if rows else 8
+    along = -(-columns // tile.columns) if columns else 8
+    blocks = (static(count(parts.batch)) or 1) * across * along
+    steps = -(-(static(count(parts.terms)) or 1024) // tile.depth)
+    moved = _MOVED * (tile.rows + tile.columns)
+    work = tile.depth * (tile.rows * tile.columns + moved) / _PRODUCTS
+    resident = -(-blocks // device.multiprocessors)
+    return steps * max(resident * work, _LATENCY)
