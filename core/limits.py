@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import TracebackType
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
@@ -53,6 +53,8 @@ class Limits:
     ``memory``  bytes. No tensor is made that does not fit into what is left of them. The process
         may not grow by more meanwhile (looked at on Linux alone; 64 MB of Python's own are free).
     ``seconds``  of wall time.
+    ``work``  seconds, of wall time as well as of the processor: it ends when both have passed, so
+        that a machine that is busy with other things ends nothing early, nor do many cores.
     ``steps``  instructions of the machines that run Relay and Relax, and of interpreted tensor
         programs.
     ``extents``  the largest extent of a tensor, and the most elements that one has.
@@ -66,9 +68,11 @@ class Limits:
     seconds: float | None = None
     steps: int | None = None
     extents: int | None = None
+    work: float | None = None
 
     def __post_init__(self) -> None:
-        for name, kinds in (("memory", int), ("seconds", (int, float)), ("steps", int), ("extents", int)):
+        numbers = ("seconds", "work")
+        for name, kinds in ((one.name, (int, float) if one.name in numbers else (int,)) for one in fields(self)):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, kinds) or not value > 0):
                 raise Relay2RelaxError(
@@ -94,6 +98,8 @@ class Budget:
         self.outer = outer
         self.limits = given
         self._deadline = math.inf if given.seconds is None else time.monotonic() + given.seconds
+        self._working = math.inf if given.work is None else time.monotonic() + given.work
+        self._worked = 0.0 if given.work is None else _processor() + given.work
         self._steps = 0
         self._asked = 0
         self._began = 0 if given.memory is None else _resident()
@@ -116,8 +122,11 @@ class Budget:
             self.outer.check()
 
     def _look(self) -> None:
-        if time.monotonic() > self._deadline:
+        now = time.monotonic()
+        if now > self._deadline:
             raise LimitError(mistake(limits.SECONDS, seconds=f"{self.limits.seconds:g}"))
+        if now > self._working and _processor() > self._worked:
+            raise LimitError(mistake(limits.SECONDS, seconds=f"{self.limits.work:g}"))
         self._asked += 1
         if self._asked % _SELDOM == 0 and self.limits.memory is not None:
             used = self._used()
@@ -323,6 +332,14 @@ def out_of_memory(what: str, problem: BaseException, size: int | None = None) ->
         case _:
             needed = _size(size)
     return OutOfMemoryError(mistake(limits.NO_MEMORY, what=what, size=needed))
+
+
+def _processor() -> float:
+    """Return the seconds that the processor spent on this process and on those that it waited
+    for.
+    """
+    spent = os.times()
+    return spent.user + spent.system + spent.children_user + spent.children_system
 
 
 def _resident() -> int:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from relay2relax import backends
 from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
+from relay2relax.core.errors.extensions import ask
 from relay2relax.core.errors.table import patterns as kinds
 from relay2relax.core.progress import going_on
 from relay2relax.core.walk import post_order
@@ -111,10 +113,10 @@ def reduce(
     that were taken stand for the choices; functions within ``main`` stay whole. On
     KeyboardInterrupt the smallest part so far is returned.
 
-    Raises NothingFailsError where the check finds nothing wrong with the whole, and what running
-    Relay on numpy raises.
+    Raises NothingFailsError where the check finds nothing wrong with the whole, ExtensionError
+    where it raises, and what running Relay on numpy raises.
     """
-    search = _Search(inlined(mod), arguments, check, told)
+    search = _Search(inlined(mod), arguments, partial(ask, check, what="the check"), told)
     failure = search.begin()
     try:
         with going_on("reduced", lambda: (search.of_calls - len(search.inside), search.of_calls)):

@@ -21,7 +21,7 @@ from relay2relax.core.source import visible
 
 _SUMS = "the qdq form rounds sums, which it adds up in another order"
 # What a check may take by estimate, in seconds: unasked, and where it is asked for. Data may decide
-# otherwise: unasked it ends at the latest after so many.
+# otherwise: unasked it ends after so many of work.
 _UNASKED, _ASKED, _LONGEST = 4.0, 600.0, 30
 
 
@@ -118,7 +118,7 @@ def check(
     hint = "--check does it" if left_out and not asked else ""
     if not backends:
         return Check(translator.Report((), left_out=tuple(left_out)), hint, time.perf_counter() - start)
-    with nullcontext() if asked else Limits(seconds=_LONGEST):
+    with nullcontext() if asked else Limits(work=_LONGEST):
         found: list[translator.Report] = []
         where: list[str] = []
         for program, one in _entries(module, written):

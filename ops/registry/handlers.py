@@ -12,9 +12,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from relay2relax.core.errors import Relay2RelaxError, mistake
+from relay2relax.core.errors.extensions import ask
 from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table import types
 from relay2relax.ops.registry.record import Definition, Expand, Expanded
@@ -42,7 +44,8 @@ def handlers(
     ``(attrs, out, *tensors) -> tensor`` defines the PrimFunc, for translations to TensorIR, where
     Relax has no operator, and where ``LegalizeOps`` and builds write operators as PrimFuncs. Relay
     itself, which results are compared with, stays as it is.
-    Blocks nest; inner handlers come first. Raises Relay2RelaxError for an unknown operator.
+    Blocks nest; inner handlers come first. Raises Relay2RelaxError for an unknown operator, and
+    translating ExtensionError where a handler raises something else.
 
     >>> with ops.handlers(relax={"nn.relu": lambda emit, attrs, x: emit.call("nn.silu", x)}):
     ...     print(translator.compare(mod).agrees)
@@ -55,12 +58,17 @@ def handlers(
                 replace(mistake(types.UNKNOWN_OPERATOR, name=name), help=nearest(name, relay_names()))
             )
     outer = _ACTIVE.get()
-    made = {name: Expanded(one) for name, one in (relax or {}).items()}
-    token = _ACTIVE.set(_Handlers({**outer.relax, **made}, {**outer.tensorir, **(tensorir or {})}))
+    expanded = {name: Expanded(partial(ask, one, what=_what(name))) for name, one in (relax or {}).items()}
+    defined = {name: partial(ask, one, what=_what(name)) for name, one in (tensorir or {}).items()}
+    token = _ACTIVE.set(_Handlers({**outer.relax, **expanded}, {**outer.tensorir, **defined}))
     try:
         yield
     finally:
         _ACTIVE.reset(token)
+
+
+def _what(name: str) -> str:
+    return f"the handler of {name}"
 
 
 def relax_handler(name: str) -> Expanded[Any] | None:

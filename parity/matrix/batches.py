@@ -14,6 +14,7 @@ import numpy as np
 
 from relay2relax.core.dtype import Array, is_float, of_array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, mistake
+from relay2relax.core.errors.extensions import ask
 from relay2relax.core.errors.table import files, running
 from relay2relax.ops.registry.types import TensorType
 from relay2relax.relay_ir.ir.module import IRModule
@@ -105,7 +106,8 @@ def loaded(text: str) -> list[Batch]:
     """Return the batches that a function of a user makes: ``FILE.py:function``.
 
     It yields mappings from names of parameters to arrays, or batches. The file is run as Python.
-    Raises Relay2RelaxError where there is no such function, or it yields something else.
+    Raises Relay2RelaxError where there is no such function, or it yields something else, and
+    ExtensionError where it raises.
     """
     name, colon, function = text.rpartition(":")
     path = Path(name)
@@ -115,13 +117,13 @@ def loaded(text: str) -> list[Batch]:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    ask(spec.loader.exec_module, module, what=str(path))
     made = getattr(module, function, None)
     if not callable(made):
         there = [one for one, value in vars(module).items() if inspect.isfunction(value)]
         title = f"{path} has no function {function!r}; it has: {', '.join(there) or 'none'}"
         raise Relay2RelaxError(Diagnostic(title, kind=files.OPTION))
-    return list(_batches(text, made()))
+    return ask(lambda: list(_batches(text, made())), what=text)
 
 
 def _batches(text: str, yielded: Iterable[object]) -> Iterator[Batch]:

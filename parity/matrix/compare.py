@@ -10,13 +10,14 @@ and on what.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import LimitError, Relay2RelaxError
+from relay2relax.core.errors.extensions import ask
 from relay2relax.core.tolerance import difference
 from relay2relax.parity.float64 import Collected, Judgement, judge
 from relay2relax.parity.matrix.batches import Batch
@@ -44,11 +45,20 @@ def programs_of(words: Sequence[str | Program], backends: Sequence[str]) -> tupl
     found = []
     for word in words:
         if isinstance(word, Program):
-            found.append(word)
+            found.append(_asked(word))
             continue
         own = backends_of(word, tuple(backends))
         found += [named_program(word, one) for one in own if (word, one) != _REFERENCE]
     return tuple(found)
+
+
+def _asked(program: Program) -> Program:
+    """Return a program whose functions may be a user's: what they raise is an error of ours."""
+
+    def prepare(mod: IRModule) -> Runner:
+        return partial(ask, ask(program.prepare, mod, what=str(program)), what=str(program))
+
+    return replace(program, prepare=prepare)
 
 
 def compare(
@@ -85,6 +95,8 @@ def compare(
     all outputs agree
     """
     typed = typed_module(fix_extents(mod, dims))
+    if comparer is not difference:
+        comparer = partial(ask, comparer, what="the comparer")
     asked = _Asked(dict(params or {}), programs_of(programs, backends), per_node, float64, repeats, told)
     found = []
     for batch in batches:

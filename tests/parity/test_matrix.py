@@ -79,10 +79,13 @@ def test_an_error_is_a_row_and_not_the_end() -> None:
     def broken(_: object) -> object:
         raise Relay2RelaxError("it is broken")
 
-    matrix = parity.compare(
-        parsed(), programs=[Program("mine", "python", lambda mod: broken), "via_graph"], backends=["numpy"]
-    )
-    assert [row.verdict for _, row in matrix.rows] == ["fails", "equal"]
+    def foreign(_: object) -> object:
+        raise KeyError("it is foreign")
+
+    mine, other_one = Program("mine", "python", lambda _: broken), Program("mine", "python", lambda _: foreign)
+    matrix = parity.compare(parsed(), programs=[mine, other_one, "via_graph"], backends=["numpy"])
+    assert [row.verdict for _, row in matrix.rows] == ["fails", "fails", "equal"]
+    assert "mine on python raised KeyError" in matrix.rows[1][1].difference.reason
     assert not matrix.agrees
 
 
@@ -139,10 +142,10 @@ def test_a_loader_yields_batches(tmp_path: Path) -> None:
     path.write_text(
         "import numpy as np\n\n\n"
         "def two():\n    for n in (1, 2):\n        yield {'x': np.full((n, 4), n, 'float32')}\n\n\n"
-        "def wrong():\n    yield 3\n"
+        "def wrong():\n    yield 3\n\n\ndef broken():\n    yield {'x': np.ones(2)}\n    raise KeyError('mine')\n"
     )
     assert [batch.values["x"].shape for batch in parity.loaded(f"{path}:two")] == [(1, 4), (2, 4)]
-    for name, words in (("three", "two, wrong"), ("wrong", "yields int")):
+    for name, words in (("three", "two, wrong"), ("wrong", "yields int"), ("broken", "broken raised KeyError")):
         with pytest.raises(Relay2RelaxError, match=words):
             parity.loaded(f"{path}:{name}")
     with pytest.raises(Relay2RelaxError, match="FUNCTION"):

@@ -15,6 +15,7 @@ from seeded.renamed_pass import Renamed
 from relay2relax import ops, parity, relax_ir, relay_ir
 from relay2relax.cli import main
 from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.extensions import ExtensionError
 from relay2relax.core.passes import Pass, PassContext, module_pass
 from relay2relax.parity.halving import first_bad
 from relay2relax.relay_ir import transform
@@ -137,3 +138,14 @@ def test_a_handler_of_ones_own_is_taken_while_the_block_runs() -> None:
     assert "R.nn.relu" in translator.via_graph(model()).script()
     with pytest.raises(Relay2RelaxError, match=r"nn\.relu"), ops.handlers(relax={"nn.rleu": halved}):
         pass
+
+
+def test_what_handlers_raise_is_said_with_their_names() -> None:
+    from relay2relax import translator
+
+    def broken(*given: object) -> object:
+        raise KeyError("mine")
+
+    for handler in ({"relax": {"nn.relu": broken}}, {"tensorir": {"nn.relu": broken}}):
+        with ops.handlers(**handler), pytest.raises(ExtensionError, match=r"the handler of nn\.relu raised KeyError"):
+            (translator.via_graph if "relax" in handler else translator.lower_to_tir)(model())

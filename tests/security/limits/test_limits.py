@@ -21,7 +21,7 @@ def endless() -> Any:
     return backends.create_executor("debug", relay_ir.infer_type(relay_ir.parse(ENDLESS))).evaluate()
 
 
-@pytest.mark.parametrize("name", ["memory", "seconds", "steps", "extents"])
+@pytest.mark.parametrize("name", ["memory", "seconds", "steps", "extents", "work"])
 @pytest.mark.parametrize("value", [0, -1, float("nan"), "4GB", True])
 def test_a_limit_is_a_number_above_zero(name: str, value: Any) -> None:
     with pytest.raises(Relay2RelaxError, match=f"the limit {name} cannot be"):
@@ -50,6 +50,17 @@ def test_the_time_of_an_outer_block_goes_on() -> None:
         assert budget is not None
         assert budget.remaining() == 0
         assert "0.05 s" in str(budget.expired())
+
+
+def test_waiting_is_no_work() -> None:
+    with Limits(work=0.05):
+        time.sleep(0.1)
+        check()
+        began = time.process_time()
+        while time.process_time() < began + 0.1:
+            pass
+        with pytest.raises(LimitError, match=r"the limit is 0\.05 s"):
+            check()
 
 
 def test_each_entry_begins_anew(endless: Any) -> None:
