@@ -11,12 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
 from relay2relax.core.source import SourceRange, SourceText
-from relay2relax.graph.model import MSCJoint, MSCTensor
+from relay2relax.graph.model import NO_TENSORS, MSCJoint, MSCTensor
 from relay2relax.relax_ir.ir.expr import Expr, Var
 from relay2relax.relax_ir.ir.struct_info import ObjectStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
-
-# What a graph calls the dtype of values that are no tensors.
-_NO_TENSORS = frozenset({"function", "shape", "object"})
 
 
 @dataclass(slots=True)
@@ -55,7 +52,7 @@ class Problems:
 
 def _info(tensor: MSCTensor) -> StructInfo:
     """Return what is known of a value; little of one that is no tensor."""
-    if tensor.dtype in _NO_TENSORS:
+    if tensor.dtype in NO_TENSORS:
         return ObjectStructInfo()
     fixed = all(extent >= 0 for extent in tensor.shape)
     return TensorStructInfo(tensor.shape if fixed else None, tensor.dtype, len(tensor.shape))

@@ -13,7 +13,7 @@ from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.core.walk import post_order
 from relay2relax.graph.errors import used_too_early
-from relay2relax.graph.model import MSCGraph, MSCJoint, MSCTensor, weight_data
+from relay2relax.graph.model import NO_TENSORS, MSCGraph, MSCJoint, MSCTensor, weight_data
 from relay2relax.graph.relax.frames import Frame, Waiting
 from relay2relax.graph.relax.functions import (
     called_functions,
@@ -129,8 +129,10 @@ class Translation:
         if is_known(value) or (node.name == frame.graph.result and not _is_used(frame.graph, node.name)):
             return value
         relax = self.as_relax(node, value)
-        leaves = iter(node.outputs)
-        return self.emitter.known(relax, type_of_tensors(self.builder.struct_info(relax), leaves))
+        if any(one.dtype in NO_TENSORS for one in node.outputs):
+            # A value of a data type, whose fields the node does not tell.
+            return self.emitter.known(relax)
+        return self.emitter.known(relax, type_of_tensors(self.builder.struct_info(relax), iter(node.outputs)))
 
     def plain(self, frame: Frame, name: str) -> RelaxExpr:
         """Return the value of a node as Relax has it."""

@@ -243,10 +243,13 @@ def _positive(axis: int, ty: Type) -> int:
 
 
 def _normalised(attrs: Attrs, new: Now, old: Before, types: Types) -> tuple[MaybeLayout, Attrs]:
-    """Return the layout of the data of an operator with an axis, and its attributes."""
-    if new is None:
+    """Return the layout of the data of an operator with an axis, which cannot be split, and its
+    attributes.
+    """
+    axis = _positive(attrs.axis, types[0])
+    if new is None or factor_of(new[0], old[0].axes[axis].letter) > 1:
         return old[0], attrs
-    return new[0], replace(attrs, axis=_axis_in(new[0], old[0], _positive(attrs.axis, types[0])))
+    return new[0], replace(attrs, axis=_axis_in(new[0], old[0], axis))
 
 
 def batch_norm(attrs: Attrs, new: Now, old: Before, types: Types) -> Laid | None:
@@ -262,10 +265,11 @@ def normalisation(attrs: Attrs, new: Now, old: Before, types: Types) -> Laid | N
 
 
 def l2_normalize(attrs: Attrs, new: Now, old: Before, types: Types) -> Laid | None:
-    """Several axes, which move with the data."""
-    if new is None:
+    """Several axes, which move with the data and cannot be split."""
+    axes = [_positive(axis, types[0]) for axis in attrs.axis]
+    if new is None or any(factor_of(new[0], old[0].axes[axis].letter) > 1 for axis in axes):
         return Laid((old[0],), (old[0],), attrs)
-    axes = tuple(_axis_in(new[0], old[0], _positive(axis, types[0])) for axis in attrs.axis)
+    axes = tuple(_axis_in(new[0], old[0], axis) for axis in axes)
     return Laid((new[0],), (new[0],), replace(attrs, axis=axes))
 
 

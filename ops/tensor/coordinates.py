@@ -306,7 +306,9 @@ def sparse_reshape_compute(
 
         def line(same: Cell) -> Callable[[PrimExpr], Stmt]:
             def kept(row: PrimExpr) -> Stmt:
-                return loop(ranks[1], lambda d: store(found, (row, d), places[row, d]))
+                # Said once more for the guards, which do not follow ``same``.
+                copied = loop(ranks[1], lambda d: store(found, (row, d), places[row, d]))
+                return when(ranks[0].equal(ranks[1]), copied)
 
             def moved(row: PrimExpr, rest: Cell) -> Stmt:
                 def add(d: PrimExpr) -> Stmt:

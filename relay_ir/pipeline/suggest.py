@@ -10,11 +10,13 @@ imports them: ``relay.transform.FoldConstant()``, ``transform.FuseOps(2)``, ``Fo
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from relay2relax.core.errors import Diagnostic, ParseError
 from relay2relax.core.errors.table import reading
+from relay2relax.relay_ir.pipeline.text import passes_by_name
 from relay2relax.relay_ir.pipeline.today import TODAY, Today, Way
 
 # Modules whose attributes are passes, with those under which TVM's documents show them.
@@ -62,14 +64,18 @@ class Suggestion:
         return f"tvm.transform.Sequential([\n{lines}])" if lines else ""
 
     def _written(self, one: FoundPass) -> str:
-        """Return the call of a pass with the options that the script gives, where they are all
-        literals under names, else as the table has it.
+        """Return the call of a pass with the options that the script gives, as the table has it
+        where it gives none, and nothing where they are made while the script runs.
         """
         assert one.today is not None
         call = ast.parse(one.text, mode="eval").body
-        if isinstance(call, ast.Call) and call.keywords and not call.args and all(map(_is_literal, call.keywords)):
-            return f"{one.name}({', '.join(map(ast.unparse, call.keywords))})"
-        return one.today.before
+        assert isinstance(call, ast.Call)
+        if not call.args and not call.keywords:
+            return one.today.before
+        options = _options(one.name, call)
+        if options is not None:
+            return f"{one.name}({', '.join(map(ast.unparse, options))})"
+        return "" if one.today.has_options else one.today.before
 
 
 def suggest(text: str, name: str = "<script>") -> Suggestion:
@@ -91,6 +97,9 @@ def suggest(text: str, name: str = "<script>") -> Suggestion:
         module, _, last = called.rpartition(".")
         if module in _PASSES and last in TODAY:
             passes.append(FoundPass(last, call.lineno, ast.unparse(call), TODAY[last]))
+            if TODAY[last].has_options and (call.args or call.keywords) and _options(last, call) is None:
+                said = f"line {call.lineno}: the options of {last} are made while the script runs; call it in Python"
+                notes[said] = None
         elif module in _PASSES and last[:1].isupper() and last not in ("Sequential", "PassContext"):
             passes.append(FoundPass(last, call.lineno, ast.unparse(call), None))
         elif called in _BUILDS:
@@ -123,6 +132,17 @@ def _full_name(node: ast.expr, names: dict[str, str]) -> str:
     if not isinstance(node, ast.Name) or node.id not in names:
         return ""
     return ".".join([names[node.id], *parts[::-1]])
+
+
+def _options(name: str, call: ast.Call) -> list[ast.keyword] | None:
+    """Return the options of a pass under their names, None where one of them is no literal."""
+    kind = passes_by_name().get(name)
+    known = list(inspect.signature(kind).parameters) if kind is not None else []
+    if len(call.args) > len(known):
+        return None
+    given = [ast.keyword(arg=option, value=value) for option, value in zip(known, call.args, strict=False)]
+    found = [*given, *call.keywords]
+    return found if all(map(_is_literal, found)) else None
 
 
 def _is_literal(keyword: ast.keyword) -> bool:

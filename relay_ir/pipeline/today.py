@@ -34,6 +34,11 @@ class Today:
     relax: tuple[str, ...] = ()
     before: str = ""
 
+    @property
+    def has_options(self) -> bool:
+        """Whether the pass over Relay is told something, for which ``before`` is an example."""
+        return "(" in self.before
+
 
 def _relax(*passes: str, note: str, before: str = "") -> Today:
     return Today(Way.RELAX, note, passes, before)
@@ -121,12 +126,16 @@ TODAY: Mapping[str, Today] = {
     "QnnLegalize": _before('QnnLegalize(target="c")', "what hardware wants"),
     "QnnCanonicalize": _before("QnnCanonicalize", "converting writes qnn operators out anyway"),
     "FirstOrderGradient": _before("FirstOrderGradient", "Relax: Gradient, of functions with one scalar result"),
-    "ChangeBatch": _before("", "takes parameters as keys, so it is called in Python"),
-    "Recast": _before("", "takes dtypes and operators, so it is called in Python"),
+    "ChangeBatch": _before('ChangeBatch(data={"data": 0}, batch_size=3)', "or convert --dims data=batch,_"),
+    "Recast": _before(
+        'Recast(dtype="float16", out_dtype="float32", ops=["nn.dense"])', "Relax: ToMixedPrecision, by fixed lists"
+    ),
     "DenseToSparse": _before("", "takes weights, so it is called in Python"),
     "Conv2dToSparse": _before("", "takes weights, so it is called in Python"),
     "Conv2dToSparse2": _before("", "takes weights, so it is called in Python"),
-    "FlexibleShapeDispatch": _before("", "one symbolic extent serves all of Relax: --dims data=batch,_"),
+    "FlexibleShapeDispatch": _before(
+        "FlexibleShapeDispatch(buckets=[2, 4])", "one symbolic extent serves all of Relax: --dims data=batch,_"
+    ),
     "OutlineCompilerFunctionsWithExistingGlobalSymbols": _before(
         "OutlineCompilerFunctionsWithExistingGlobalSymbols", "partitions are kept; see the page on them"
     ),
@@ -136,18 +145,23 @@ TODAY: Mapping[str, Today] = {
     "MarkCompilerFunctionsAsExtern": _before(
         "MarkCompilerFunctionsAsExtern", "partitions are kept; see the page on them"
     ),
-    "PlanDevices": _before("", "devices stay as they are; Relax: RealizeVDevice", "RealizeVDevice()"),
+    "PlanDevices": _before("PlanDevices", "devices stay as they are; Relax: RealizeVDevice", "RealizeVDevice()"),
     "AnnotateUsedMemory": _before("ToANormalForm, AnnotateUsedMemory", "a report: relay2relax inspect --summary"),
-    "HigherOrderGradient": _before("", "makes functions as data and cells; PartialEvaluate takes them away"),
-    "LazyGradientInit": _before("", "behind FirstOrderGradient, which makes gradients of all kinds"),
+    "HigherOrderGradient": _before(
+        "HigherOrderGradient, PartialEvaluate, InferType, DeadCodeElimination(inline_once=True)",
+        "makes functions as data and cells; PartialEvaluate takes them away",
+    ),
+    "LazyGradientInit": _before(
+        "FirstOrderGradient, LazyGradientInit", "behind FirstOrderGradient, which makes gradients of all kinds"
+    ),
     "PartialEvaluate": _before("PartialEvaluate", "Relax has no such pass"),
-    "ToCPS": _before("", "Relax has no functions as data, so what it makes is not converted"),
-    "UnCPS": _before("", "behind ToCPS"),
-    "Defunctionalization": _before("", "functions as data are unfolded while converting, too"),
-    "QuantizePartition": _before("", "part of quantize; Relax has no quantiser"),
-    "QuantizeAnnotate": _before("", "part of quantize; Relax has no quantiser"),
-    "QuantizeCalibrate": _before("", "part of quantize; Relax has no quantiser"),
-    "QuantizeRealize": _before("", "part of quantize; Relax has no quantiser"),
+    "ToCPS": _before("ToCPS, UnCPS", "without UnCPS it is not converted: Relax has no functions as data"),
+    "UnCPS": _before("ToCPS, UnCPS", "behind ToCPS"),
+    "Defunctionalization": _before("Defunctionalization", "functions as data are unfolded while converting, too"),
+    "QuantizePartition": _before("", "part of quantize.quantize, which is called in Python; Relax has no quantiser"),
+    "QuantizeAnnotate": _before("", "part of quantize.quantize, which is called in Python; Relax has no quantiser"),
+    "QuantizeCalibrate": _before("", "part of quantize.quantize, which is called in Python; Relax has no quantiser"),
+    "QuantizeRealize": _before("", "part of quantize.quantize, which is called in Python; Relax has no quantiser"),
     # Nothing to do.
     "RemoveStandaloneReshapes": _nothing("RewriteDataflowReshape is part of every default pipeline"),
     "LabelOps": _nothing("wrote down what code generation asked"),

@@ -21,7 +21,7 @@ from relay2relax.relay_ir import Function, GlobalVar, IRModule, var
 from relay2relax.relay_ir.build import op
 
 if TYPE_CHECKING:
-    from tests.conftest import ModelCase
+    from model_cases import ModelCase
 
 # Models in which MSC found nothing to fuse: its graph is one node per expression, as ours is.
 PLAIN = ("mlp", "dqn", "dcgan", "unet", "squeezenet", "lstm")

@@ -20,7 +20,7 @@ from relay2relax.relay_ir.ir.rewrite import nodes
 from relay2relax.relay_ir.transform import ToGraphNormalForm
 
 if TYPE_CHECKING:
-    from tests.conftest import ModelCase
+    from model_cases import ModelCase
 
 
 def module(*params: relay_ir.Var, body: relay_ir.Expr, **others: Function) -> IRModule:

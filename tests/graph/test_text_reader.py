@@ -14,7 +14,7 @@ from relay2relax.graph import MSCGraph
 from relay2relax.relay_ir import op
 
 if TYPE_CHECKING:
-    from tests.conftest import ModelCase
+    from model_cases import ModelCase
 
 READ = ("mlp", "mlp_dynamic_batch", "resnet18_cifar", "bert_tiny", "lstm", "squeezenet", "unet")
 

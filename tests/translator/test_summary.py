@@ -14,7 +14,7 @@ from relay2relax.tir.extent import Extent
 from relay2relax.translator.summary import summarize
 
 if TYPE_CHECKING:
-    from tests.conftest import ModelCase
+    from model_cases import ModelCase
 
 LAYERS = {
     "nn.conv2d(%x, %w, strides=[2, 2], padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])": (

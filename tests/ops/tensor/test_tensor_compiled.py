@@ -190,6 +190,9 @@ def placing_cases() -> list[tuple[str, dict[str, Any], list[Any]]]:
     found += [("sparse_to_dense", {"output_shape": (7,)}, [np.array([1, 5], np.int32), floats(), floats()])]
     rows = np.array([[0, 0, 3], [1, 2, 1]], np.int64)
     found += [("sparse_reshape", {}, [rows, np.array([2, 3, 4], np.int64), np.array([8, -1], np.int64)])]
+    found += [
+        ("sparse_reshape", {}, [np.array([[0], [24]], np.int32), np.array([25], np.int32), np.full(2, 5, np.int32)])
+    ]
     found += [("collapse_sum_like", {}, [x, floats(3, 1)]), ("collapse_sum_like", {}, [x, floats(1, 3, 4)])]
     found += [("collapse_sum_to", {"shape": (3, 1)}, [x, np.array([3, 1], np.int32)])]
     slices = [np.array(one, np.int32) for one in ([0, 2], [2, -4], [1, -2])]

@@ -23,7 +23,7 @@ from relay2relax.core import FileError, ParseError, Relay2RelaxError
 from relay2relax.core.dtype import DTypeError
 
 if TYPE_CHECKING:
-    from tests.conftest import ModelCase
+    from model_cases import ModelCase
 
 # {"b": bool scalar True, "w": int16 [1, 2]}, the example of the format's description.
 EXAMPLE = bytes.fromhex(

@@ -30,7 +30,7 @@ from relay2relax.tir.extent import ANY
 from relay2relax.tir.ir.expr import IntImm, SizeVar, Var
 
 if TYPE_CHECKING:
-    from tests.conftest import ModelCase
+    from model_cases import ModelCase
 
 # The example of the format's description: fn (%x: Tensor[(2, ?), float32]) { nn.softmax(%x, axis=1)
 # }

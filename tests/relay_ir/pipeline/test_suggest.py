@@ -53,6 +53,28 @@ with tvm.transform.PassContext(opt_level=3, config={"relay.FuseOps.max_depth": 5
     assert [note.partition(":")[0] for note in found.notes] == ["line 11", "line 12", "line 13"]
 
 
+@pytest.mark.parametrize(
+    ("call", "today"),
+    [
+        ("ChangeBatch({'data': 0}, 8)", "ChangeBatch(data={'data': 0}, batch_size=8)"),
+        ("Recast('int8', 'int32', ops=['nn.dense'])", "Recast(dtype='int8', out_dtype='int32', ops=['nn.dense'])"),
+        ("PlanDevices(config)", "PlanDevices"),
+        ("ToCPS()", "ToCPS, UnCPS"),
+    ],
+)
+def test_options_of_a_script(call: str, today: str) -> None:
+    found = suggest(f"from tvm import relay\nrelay.transform.{call}")
+    assert (found.relay, found.notes) == (today, ())
+    assert pipeline.read(found.relay)
+
+
+def test_options_that_are_made_while_a_script_runs() -> None:
+    found = suggest("from tvm import relay\nrelay.transform.ChangeBatch({mod['main'].params[0]: 0}, batch)")
+    assert found.relay == ""
+    (note,) = found.notes
+    assert note == "line 2: the options of ChangeBatch are made while the script runs; call it in Python"
+
+
 def test_nothing_is_executed() -> None:
     found = suggest("raise SystemExit\nfrom tvm import relay\nrelay.transform.FuseOps(undefined())")
     assert [one.text for one in found.passes] == ["relay.transform.FuseOps(undefined())"]

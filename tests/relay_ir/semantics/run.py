@@ -16,6 +16,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +24,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "support"))
 
 from golden_folder import golden_root
 from known_differences import VALUES
+from model_cases import recorded_models
 from passes_swept.programs import InC, OnNumpy, Program, Recorded, Tried, Way, tried, wrong
 from passes_swept.trials import TRIALS, Trial
 from recorded_cases import VALUED_FILES, has_data
 
 from relay2relax.core.errors import Relay2RelaxError
 
-# So many cases are compiled together.
+MODELS = "models"
+# So many cases are compiled together; a model, with its weights, alone.
 GROUP = 25
 SECONDS = 120
 
@@ -39,6 +42,9 @@ def expired(number: int, frame: object) -> None:
 
 
 def cases(name: str, every: int) -> Iterator[dict[str, Any]]:
+    """Yield the cases of a file that have data, or the whole models."""
+    if name == MODELS:
+        return islice(recorded_models(), None, None, every)
     root = golden_root()
     assert root is not None, "recorded cases are absent"
     with gzip.open(root / f"{name}.jsonl.gz", "rt", encoding="utf-8") as stream:
@@ -115,7 +121,7 @@ def group_of_cases(
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--state", type=Path, required=True)
-    parser.add_argument("--files", default=",".join(VALUED_FILES))
+    parser.add_argument("--files", default=",".join([*VALUED_FILES, MODELS]))
     parser.add_argument("--passes", default="")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="what was wrong")
@@ -132,8 +138,9 @@ def main() -> None:
         todo = [(f"{i} {one['id']}", one) for i, one in enumerate(cases(name, args.every))]
         todo = [one for one in todo if one[0] not in done]
         begin, counts = time.time(), Counter[str]()
-        for at in range(0, len(todo), GROUP):
-            lines = list(group_of_cases(todo[at : at + GROUP], trials, InC(proven=proven) if args.in_c else OnNumpy()))
+        size = 1 if name == MODELS else GROUP
+        for at in range(0, len(todo), size):
+            lines = list(group_of_cases(todo[at : at + size], trials, InC(proven=proven) if args.in_c else OnNumpy()))
             with state.open("a") as stream:
                 stream.writelines(json.dumps(line) + "\n" for line in lines)
             known.write_text("\n".join(proven))

@@ -17,7 +17,7 @@ from relay2relax.relay_ir import TensorType, testing
 from relay2relax.tir.extent import ANY
 
 if TYPE_CHECKING:
-    from tests.conftest import ModelCase
+    from model_cases import ModelCase
 
 Workload = tuple[relay_ir.IRModule, dict[str, np.ndarray]]
 RECORDED: dict[str, Callable[[], Workload]] = {

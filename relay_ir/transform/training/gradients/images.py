@@ -41,6 +41,11 @@ def _conv2d(call: Call, grad: Expr, types: TypeTable) -> list[Expr]:
     shape, kernel = static_shape(data, types, call), static_shape(weight, types, call)
     result = static_shape(call, types, call)
     size = [kernel[of_weight.index(axis)] for axis in "HW"]
+    channels = result[(attrs.out_layout or layout).index("C")]
+    of_each = [kernel[of_weight.index(axis)] for axis in "OI"]
+    if of_each[0] != channels:
+        # The weight of a depthwise convolution: so many kernels for each channel.
+        kernels = op.reshape(kernels, [channels, 1, *size])
     strides, dilation = ([int(one) for one in given] for given in (attrs.strides, attrs.dilation))
     padding = _padding(call)
     rest = [
@@ -71,10 +76,12 @@ def _conv2d(call: Call, grad: Expr, types: TypeTable) -> list[Expr]:
         padding=padding,
         dilation=dilation,
         groups=attrs.groups,
-        channels=kernel[of_weight.index("O")],
+        channels=channels,
         kernel_size=size,
         out_dtype=tensor(data, types).dtype,
     )
+    if of_each[0] != channels:
+        of_kernels = op.reshape(of_kernels, [*of_each, *size])
     found = op.cast_like(_turned(of_kernels, "OIHW", of_weight, call), weight)
     return [_turned(of_data, "NCHW", layout, call), found]
 
@@ -84,7 +91,7 @@ def _conv2d_transpose(call: Call, grad: Expr, types: TypeTable) -> list[Expr]:
     attrs, (data, weight) = call.attrs, call.args
     layout = attrs.data_layout
     # What the transposed convolution takes in is what the other gives out.
-    of_weight = attrs.kernel_layout.translate(str.maketrans("IO", "OI")) if "IO" in attrs.kernel_layout else "OIHW"
+    of_weight = attrs.kernel_layout.translate(str.maketrans("IO", "OI"))
     images = _turned(data, layout, "NCHW", call)
     kernels = _turned(weight, of_weight, "OIHW", call)
     above = op.cast_like(_turned(grad, attrs.out_layout or layout, "NCHW", call), data)

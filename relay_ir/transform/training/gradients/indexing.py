@@ -80,14 +80,18 @@ def _strided_slice(call: Call, grad: Expr, types: TypeTable) -> list[Expr]:
     data, attrs = call.args[0], call.attrs
     shape = static_shape(data, types, call)
     axes = (
-        list(range(len(attrs.begin)))
+        list(range(max(len(attrs.begin), len(attrs.end))))
         if attrs.axes is None
         else [_number(axis, call) % len(shape) for axis in attrs.axes]
     )
     begin, end, strides = [0] * len(shape), list(shape), [1] * len(shape)
     for place, given in enumerate(axes):
         axis = _number(given, call) % len(shape)
-        begin[axis], end[axis] = _number(attrs.begin[place], call), _number(attrs.end[place], call)
+        # Where one list is shorter, the rest of the axis is taken.
+        if place < len(attrs.begin):
+            begin[axis] = _number(attrs.begin[place], call)
+        if place < len(attrs.end):
+            end[axis] = _number(attrs.end[place], call)
         if attrs.slice_mode == "size":
             end[axis] = shape[axis] if end[axis] < 0 else begin[axis] % shape[axis] + end[axis]
         elif attrs.strides:

@@ -70,9 +70,14 @@ def _pad(call: Call, grad: Expr, types: TypeTable) -> list[Expr]:
     data, value = call.args
     if call.attrs.pad_mode != "constant":
         raise UnsupportedError(f"the gradient of nn.pad is known for constants, not for {call.attrs.pad_mode!r}")
-    begin = [int(before) for before, _ in call.attrs.pad_width]
-    end = [before + extent for before, extent in zip(begin, static_shape(data, types, call), strict=True)]
-    inner = op.strided_slice(grad, begin, end)
+    widths = [(int(before), int(after)) for before, after in call.attrs.pad_width]
+    if min(map(min, widths), default=0) < 0:
+        # What was cut off has no gradient.
+        inner = op.nn.pad(grad, [(-before, -after) for before, after in widths], 0.0)
+    else:
+        begin = [before for before, _ in widths]
+        end = [before + extent for before, extent in zip(begin, static_shape(data, types, call), strict=True)]
+        inner = op.strided_slice(grad, begin, end)
     return [inner, op.cast_like(op.sum(grad) - op.sum(inner), value)]
 
 

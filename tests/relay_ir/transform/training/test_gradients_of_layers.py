@@ -49,6 +49,20 @@ PROGRAMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
         f"{IMAGE}, {t('w', 4, 1, 3, 3)}", "nn.conv2d(%x, %w, padding=[1, 1], groups=4)",
         lambda x, w: F.conv2d(x, w, padding=1, groups=4),
     ),
+    "conv2d_several_kernels_for_each_channel": (
+        f"{t('x', 2, 7, 8, 4)}, {t('w', 3, 3, 4, 2)}",
+        'nn.conv2d(%x, %w, padding=[1, 1], groups=4, channels=8, kernel_size=[3, 3], data_layout="NHWC",'
+        ' kernel_layout="HWOI")',
+        lambda x, w: F.conv2d(
+            x.permute(0, 3, 1, 2), w.permute(2, 3, 0, 1).reshape(8, 1, 3, 3), padding=1, groups=4
+        ).permute(0, 2, 3, 1),
+    ),
+    "pad_that_cuts": (
+        X, "nn.pad(%x, 2f64, pad_width=[[-1, 2], [1, -2]])", lambda x: F.pad(x, (1, -2, -1, 2), value=2.0)
+    ),
+    "strided_slice_to_the_end": (
+        X, "strided_slice(%x, begin=[1, 1], end=[3], strides=[1])", lambda x: x[1:3, 1:]
+    ),
     "conv2d_last": (
         f"{t('x', 2, 7, 8, 4)}, {t('w', 3, 2, 4, 6)}",
         'nn.conv2d(%x, %w, padding=[1, 1], data_layout="NHWC", kernel_layout="HWIO")',
@@ -59,6 +73,11 @@ PROGRAMS: dict[str, tuple[str, str, Callable[..., Any]]] = {
         "nn.conv2d_transpose(%x, %w, strides=[2, 2], padding=[1, 1], output_padding=[1, 1], channels=3,"
         " kernel_size=[3, 3])",
         lambda x, w: F.conv_transpose2d(x, w, stride=2, padding=1, output_padding=1),
+    ),
+    "conv2d_transpose_outputs_first": (
+        f"{IMAGE}, {t('w', 3, 4, 3, 3)}",
+        'nn.conv2d_transpose(%x, %w, strides=[2, 2], channels=3, kernel_size=[3, 3], kernel_layout="OIHW")',
+        lambda x, w: F.conv_transpose2d(x, w.transpose(0, 1), stride=2),
     ),
     "conv2d_transpose_groups": (
         f"{IMAGE}, {t('w', 4, 3, 3, 3)}",
