@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from recorded_relay_passes import comparable
+from passes_swept.recorded import comparable
 
 from relay2relax import relay_ir
 from relay2relax.core import Relay2RelaxError

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from passes_in_python import IN_PYTHON
+from passes_swept.in_python import IN_PYTHON
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax import relax_ir as rx

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from passes_swept.recorded import failures
 from recorded_cases import arguments, flat, has_data, typed_case, value
-from recorded_relay_passes import failures
 from typed import of_type, present
 
 from relay2relax import relay_ir

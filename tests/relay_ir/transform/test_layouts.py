@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recorded_relay_passes import failures
+from passes_swept.recorded import failures
 
 from relay2relax import relay_ir
 from relay2relax.backends import create_executor

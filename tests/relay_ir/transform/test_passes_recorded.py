@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recorded_relay_passes import comparable
+from passes_swept.recorded import comparable
 from typed import of_type, present
 
 from relay2relax import relay_ir

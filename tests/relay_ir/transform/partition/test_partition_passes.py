@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from recorded_relay_passes import failures
+from passes_swept.recorded import failures
 from typed import of_type
 
 from relay2relax import relay_ir
