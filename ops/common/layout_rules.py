@@ -269,8 +269,8 @@ def l2_normalize(attrs: Attrs, new: Now, old: Before, types: Types) -> Laid | No
     axes = [_positive(axis, types[0]) for axis in attrs.axis]
     if new is None or any(factor_of(new[0], old[0].axes[axis].letter) > 1 for axis in axes):
         return Laid((old[0],), (old[0],), attrs)
-    axes = tuple(_axis_in(new[0], old[0], axis) for axis in axes)
-    return Laid((new[0],), (new[0],), replace(attrs, axis=axes))
+    moved = tuple(_axis_in(new[0], old[0], axis) for axis in axes)
+    return Laid((new[0],), (new[0],), replace(attrs, axis=moved))
 
 
 def topk(attrs: Attrs, new: Now, old: Before, types: Types) -> Laid | None:
