@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from relay2relax.backends.c.access import clamp_start
+from relay2relax.backends.c.access import clamp_start, coefficient
 from relay2relax.backends.c.machine import Machine
-from relay2relax.backends.c.schedule.loops import block, local, parallel, put, serial, unrolled, vectorized
+from relay2relax.backends.c.schedule.loops import at, block, local, parallel, put, serial, unrolled, vectorized
 from relay2relax.backends.c.schedule.product import FASTER, can_pack, stride, vector_width
 from relay2relax.backends.c.stages import Axis, Reduction, Stage, points
 from relay2relax.tir.arith.simplify import ceiling, simplify
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var, binary, const
 from relay2relax.tir.ir.intrinsics import call
-from relay2relax.tir.ir.stmt import BufferStore, For, LoopKind, Seq, Stmt
+from relay2relax.tir.ir.stmt import BufferStore, For, LoopKind, Stmt
 
 
 def dot_axis(stage: Stage, a: BufferLoad, b: BufferLoad) -> Axis | None:
@@ -67,22 +67,28 @@ def split_over_lanes(
     columns = _longest(stage, b, a) or _longest(stage, a, b)
     count = static(columns.extent) if columns is not None else 1
     size = min(8, count) if count is not None else 1
-    axes = [axis for axis in stage.axes if axis is not columns or size == 1]
+    beside = _beside(stage, columns)
+    rows = 1 if beside is None else machine.lanes(dtype)
+    axes = [axis for axis in stage.axes if axis is not beside and (axis is not columns or size == 1)]
     start: dict[Var, PrimExpr] = {}
-    if columns is not None and size > 1:
-        step = Var("tile")
-        start = {columns.var: clamp_start(step, size, columns.extent)}
-        axes.append(Axis(step, ceiling(columns.extent, size)))
-    body = _Dot(stage, reduction, a, b, run, lanes, size, start).body()
+    first: dict[Var, PrimExpr] = {}
+    for axis, count, begins in ((beside, rows, first), (columns, size, start)):
+        if axis is not None and count > 1:
+            step = Var("tile")
+            begins[axis.var] = clamp_start(step, count, axis.extent)
+            axes.append(Axis(step, ceiling(axis.extent, count)))
+    body = _Dot(stage, reduction, a, b, run, lanes, size, start, rows, first).body()
     work = simplify(binary("//", points([*stage.axes, *reduction.axes]), IntImm(FASTER)))
     return parallel(axes, body, work, None if around else machine.parallel_work)
 
 
 @dataclass(frozen=True, slots=True)
 class _Dot:
-    """``size`` sums of ``a * b`` at once, each in ``lanes`` lanes along ``run``.
+    """``size`` sums of ``a * b`` at once, each in ``lanes`` lanes along ``run``; so for ``rows``
+    rows one after the other, before all are stored.
 
-    ``start`` says with which column they begin, by the columns' variable, if there are any.
+    ``start`` and ``first`` say with which column and row they begin, by the axis' variable, if
+    there are any.
     """
 
     stage: Stage
@@ -93,53 +99,67 @@ class _Dot:
     lanes: int
     size: int
     start: Mapping[Var, PrimExpr]
+    rows: int
+    first: Mapping[Var, PrimExpr]
 
     def body(self) -> Stmt:
         """Return the sums and what the stage makes of them."""
-        return local(self.reduction.result.dtype, [self.size], "local", self._with_sums)
+        row, column = Var("row"), Var("column")
 
-    def _column(self, u: PrimExpr) -> dict[Var, PrimExpr]:
-        return {var: binary("+", start, u) for var, start in self.start.items()}
+        def with_sums(sums: Buffer) -> Stmt:
+            made = self._sums(sums, row)
+            if self.rows == 1:
+                made, stores = at(made, row, IntImm(0)), self._store(IntImm(0), column, sums)
+            else:
+                made = For(row, IntImm(self.rows), made, LoopKind.SERIAL)
+                stores = vectorized(self.rows, lambda t: self._store(t, column, sums))
+            return block(made, For(column, IntImm(self.size), stores, LoopKind.SERIAL))
 
-    def _product(self, place: PrimExpr, u: PrimExpr) -> PrimExpr:
-        """Return the factors' product at a place along ``run``, for column ``u``."""
-        at = {self.run.var: place, **self._column(u)}
-        return binary("*", put(self.a, at), put(self.b, at))
+        return local(self.reduction.result.dtype, [self.size, self.rows], "local", with_sums)
+
+    def _place(self, t: PrimExpr, u: PrimExpr) -> dict[Var, PrimExpr]:
+        """Return what the variables of row ``t`` and column ``u`` are."""
+        rows = {var: binary("+", first, t) for var, first in self.first.items()}
+        return rows | {var: binary("+", start, u) for var, start in self.start.items()}
+
+    def _product(self, place: PrimExpr, t: PrimExpr, u: PrimExpr) -> PrimExpr:
+        """Return the factors' product at a place along ``run``, for row ``t`` and column ``u``."""
+        values = {self.run.var: place, **self._place(t, u)}
+        return binary("*", put(self.a, values), put(self.b, values))
 
     def _outer(self, body: Stmt) -> Stmt:
         return serial([axis for axis in self.reduction.axes if axis is not self.run], body)
 
-    def _with_sums(self, sums: Buffer) -> Stmt:
+    def _sums(self, sums: Buffer, t: PrimExpr) -> Stmt:
+        """Return what leaves the sums of row ``t`` in ``sums``."""
         dtype, extent = self.reduction.result.dtype, self.run.extent
         whole = simplify(binary("//", extent, IntImm(self.lanes)))
         rest = simplify(binary("%", extent, IntImm(self.lanes)))
-        registers = local(dtype, [self.size, self.lanes], "register", lambda acc: self._in_lanes(acc, sums, whole))
-        parts: list[Stmt] = [registers]
-        if rest != IntImm(0):
-            last = Var("k")
+        shape = [self.size, self.lanes]
+        registers = local(dtype, shape, "register", lambda acc: self._in_lanes(acc, sums, t, whole))
+        if rest == IntImm(0):
+            return registers
+        last = Var("k")
 
-            def tail(u: PrimExpr) -> Stmt:
-                product = self._product(binary("+", binary("*", whole, IntImm(self.lanes)), last), u)
-                return BufferStore(sums, (u,), binary("+", BufferLoad(sums, (u,)), product))
+        def tail(u: PrimExpr) -> Stmt:
+            product = self._product(binary("+", binary("*", whole, IntImm(self.lanes)), last), t, u)
+            return BufferStore(sums, (u, t), binary("+", BufferLoad(sums, (u, t)), product))
 
-            parts.append(self._outer(For(last, rest, unrolled(self.size, tail), LoopKind.SERIAL)))
-        column = Var("column")
-        parts.append(For(column, IntImm(self.size), self._store(column, sums), LoopKind.SERIAL))
-        return Seq(tuple(parts))
+        return block(registers, self._outer(For(last, rest, unrolled(self.size, tail), LoopKind.SERIAL)))
 
-    def _in_lanes(self, acc: Buffer, sums: Buffer, whole: PrimExpr) -> Stmt:
+    def _in_lanes(self, acc: Buffer, sums: Buffer, t: PrimExpr, whole: PrimExpr) -> Stmt:
         """Return what sums up whole vectors in ``acc``, and the lanes of that in ``sums``."""
         dtype, k = self.reduction.result.dtype, Var("k")
 
         def update(u: PrimExpr, lane: PrimExpr) -> Stmt:
-            product = self._product(binary("+", binary("*", k, IntImm(self.lanes)), lane), u)
+            product = self._product(binary("+", binary("*", k, IntImm(self.lanes)), lane), t, u)
             return BufferStore(acc, (u, lane), binary("+", BufferLoad(acc, (u, lane)), product))
 
         def each(change: Callable[[PrimExpr, PrimExpr], Stmt]) -> Stmt:
             return unrolled(self.size, lambda u: vectorized(self.lanes, lambda lane: change(u, lane)))
 
         def total(u: PrimExpr) -> Stmt:
-            return BufferStore(sums, (u,), call("vector_sum", BufferLoad(acc, (u, IntImm(0))), dtype=dtype))
+            return BufferStore(sums, (u, t), call("vector_sum", BufferLoad(acc, (u, IntImm(0))), dtype=dtype))
 
         return block(
             each(lambda u, lane: BufferStore(acc, (u, lane), const(0, dtype))),
@@ -147,9 +167,19 @@ class _Dot:
             unrolled(self.size, total),
         )
 
-    def _store(self, u: PrimExpr, sums: Buffer) -> Stmt:
-        values = {**self._column(u), self.reduction.result: BufferLoad(sums, (u,))}
+    def _store(self, t: PrimExpr, u: PrimExpr, sums: Buffer) -> Stmt:
+        values = {**self._place(t, u), self.reduction.result: BufferLoad(sums, (u, t))}
         return BufferStore(self.stage.target, (put(self.stage.indices[0], values),), put(self.stage.value, values))
+
+
+def _beside(stage: Stage, columns: Axis | None) -> Axis | None:
+    """Return an axis that is not the columns' own, and along which results lie beside each other:
+    what is made of a vector of sums is made at once.
+    """
+    for axis in stage.axes:
+        if axis is not columns and coefficient(stage.indices[0], axis.var) == 1 and (static(axis.extent) or 0) >= 16:
+            return axis
+    return None
 
 
 def _longest(stage: Stage, moving: BufferLoad, still: BufferLoad) -> Axis | None:

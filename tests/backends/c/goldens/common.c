@@ -253,25 +253,35 @@ R2R_INLINE float r2r_sticky_float(double x) {
   return (double)f == x || x != x ? f : r2r_bits_float(bits | 1);
 }
 
-/* exp: 2^n * e^r with r in [-ln2/2, ln2/2]; the power is applied in two factors, so that subnormal results
-and
-   infinity come out right. */
-R2R_INLINE float r2r_expf(float x) {
-  /* What is not a number becomes one here: it is looked at again in the end. */
-  float c = x > -104.0f ? x : -104.0f;
-  c = c > 89.0f ? 89.0f : c;
-  float k = (c * 0x1.715476p+0f + 0x1.8p+23f) - 0x1.8p+23f;
-  float r = c - k * 0x1.62e4p-1f;
+/* exp: 2^n * e^r with r in [-ln2/2, ln2/2]; this is e^r. */
+R2R_INLINE float r2r_exp_rest(float x, int32_t* n) {
+  float k = (x * 0x1.715476p+0f + 0x1.8p+23f) - 0x1.8p+23f;
+  float r = x - k * 0x1.62e4p-1f;
   r = r - k * 0x1.7f7d1cp-20f;
   float p = 0x1.6a234ep-10f;
   p = p * r + 0x1.123a6cp-7f;
   p = p * r + 0x1.5558f4p-5f;
   p = p * r + 0x1.555490p-3f;
   p = p * r + 0x1.fffffcp-2f;
-  p = (p * r) * r + r + 1.0f;
-  int32_t n = (int32_t)k, h = n >> 1;
+  *n = (int32_t)k;
+  return (p * r) * r + r + 1.0f;
+}
+/* The power is applied in two factors, so that subnormal results and infinity come out right. */
+R2R_INLINE float r2r_expf(float x) {
+  /* What is not a number becomes one here: it is looked at again in the end. */
+  float c = x > -104.0f ? x : -104.0f;
+  c = c > 89.0f ? 89.0f : c;
+  int32_t n;
+  float p = r2r_exp_rest(c, &n);
+  int32_t h = n >> 1;
   p = p * r2r_bits_float((h + 127) << 23) * r2r_bits_float((n - h + 127) << 23);
   return x != x ? x : p;
+}
+/* exp of what lies between -80 and 80. */
+R2R_INLINE float r2r_near_expf(float x) {
+  int32_t n;
+  float p = r2r_exp_rest(x, &n);
+  return p * r2r_bits_float((n + 127) << 23);
 }
 R2R_INLINE float r2r_tanhf(float x) {
   float a = fabsf(x), z = a * a;
@@ -281,7 +291,7 @@ R2R_INLINE float r2r_tanhf(float x) {
   p = p * z + 0x1.110768p-3f;
   p = p * z + -0x1.555534p-2f;
   float small = a + a * (z * p);
-  float large = 1.0f - 2.0f / (r2r_expf(2.0f * (a > 10.0f ? 10.0f : a)) + 1.0f);
+  float large = 1.0f - 2.0f / (r2r_near_expf(2.0f * (a < 10.0f ? a : 10.0f)) + 1.0f);
   float y = a < 0.625f ? small : large;
   return copysignf(x != x ? x : y, x);
 }
@@ -295,7 +305,7 @@ R2R_INLINE float r2r_erff(float x) {
   p = p * z + -0x1.812742p-2f;
   p = p * z + 0x1.06eba8p-3f;
   float small = a + a * p;
-  float b = a > 4.0f ? 4.0f : a;
+  float b = a < 4.0f ? a : 4.0f;
   float q = -0x1.4b65e8p-18f;
   q = q * b + 0x1.7e5ce2p-15f;
   q = q * b + 0x1.9ff69ap-15f;
@@ -304,7 +314,7 @@ R2R_INLINE float r2r_erff(float x) {
   q = q * b + -0x1.af27f0p-4f;
   q = q * b + -0x1.4570aep-1f;
   q = q * b + -0x1.20e8c4p+0f;
-  float large = 1.0f - r2r_expf(b * q);
+  float large = 1.0f - r2r_near_expf(b * q);
   float y = a < 0.9277344f ? small : large;
   return copysignf(x != x ? x : y, x);
 }
