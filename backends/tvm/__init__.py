@@ -11,11 +11,11 @@ apache-tvm-ffi, ``limits.py`` lowers what is known not to build, ``executable.py
 ``machine.py`` runs.
 """
 
-from relay2relax.backends.tvm.executable import TvmExecutable, build
+from relay2relax.backends.tvm.executable import TvmExecutable, build, on_device
 from relay2relax.backends.tvm.limits import within_limits
 from relay2relax.backends.tvm.machine import TvmFunction
 from relay2relax.core.tvm_installation import TvmError, installation_problem, tvm_available
 from relay2relax.relax_ir.tvm_bridge import to_tvm
 
-__all__ = ["TvmError", "TvmExecutable", "TvmFunction", "build", "installation_problem", "to_tvm", "tvm_available",
-           "within_limits"]  # fmt: skip
+__all__ = ["TvmError", "TvmExecutable", "TvmFunction", "build", "installation_problem", "on_device",
+           "to_tvm", "tvm_available", "within_limits"]  # fmt: skip

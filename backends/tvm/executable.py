@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,19 @@ from relay2relax.relax_ir.ir.expr import Function, IRModule
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings
 from relay2relax.relax_ir.tvm_bridge import to_tvm, tvm_errors
 
+# Where apache-tvm runs unless it is told.
+DEVICE_VARIABLE = "RELAY2RELAX_TVM_DEVICE"
 
-def build(mod: IRModule, target: str = "llvm", device: str = "cpu") -> TvmExecutable:
-    """Build ``mod`` with apache-tvm's default pipeline for its ``target``, to run on ``device``.
+
+def build(mod: IRModule, target: str = "llvm", device: str | None = None) -> TvmExecutable:
+    """Build ``mod`` with apache-tvm's default pipeline for its ``target``, to run on ``device``, by
+    default that which ``RELAY2RELAX_TVM_DEVICE`` names, or the processor.
 
     On the device ``"cuda"`` the target is that of the GPU that is there. What apache-tvm is known
     not to build is lowered to TensorIR before. Raises TvmError, UnsupportedError for what cannot be
     lowered, and ExecutionError where there is no such device.
     """
+    device = device or os.environ.get(DEVICE_VARIABLE, "cpu")
     mod = within_limits(mod)
     module = to_tvm(mod)
     found: Any = target
@@ -40,6 +47,21 @@ def build(mod: IRModule, target: str = "llvm", device: str = "cpu") -> TvmExecut
             module = relax.transform.LambdaLift()(module)
         built = relax.build(module, target=found)
     return TvmExecutable(mod, built, device)
+
+
+@contextmanager
+def on_device(device: str) -> Iterator[None]:
+    """Let apache-tvm run on ``device`` where it is not told, in processes that are started as
+    well.
+    """
+    before = os.environ.get(DEVICE_VARIABLE)
+    os.environ[DEVICE_VARIABLE] = device
+    try:
+        yield
+    finally:
+        del os.environ[DEVICE_VARIABLE]
+        if before is not None:
+            os.environ[DEVICE_VARIABLE] = before
 
 
 class TvmExecutable:

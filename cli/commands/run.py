@@ -13,6 +13,7 @@ from relay2relax import backends, relax_ir, relay_ir, translator
 from relay2relax.backends.runtime.virtual_machine import AnyExecutable
 from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.converted import folder
+from relay2relax.cli.devices import require_tvm_for
 from relay2relax.cli.loudness import is_quiet
 from relay2relax.cli.profile import Profile, measured
 from relay2relax.core.dtype import Array
@@ -44,8 +45,7 @@ class How:
             raise Relay2RelaxError(
                 "libraries compute Relax operators on numpy and c: add --via graph, and --backend c", kind=OPTION
             )
-        if self.device != "cpu" and self.backend != "tvm":
-            raise Relay2RelaxError("other devices are apache-tvm's: add --backend tvm", kind=OPTION)
+        require_tvm_for(self.device, [self.backend])
         if self.profile and (self.backend != "c" or self.via == "relay"):
             raise Relay2RelaxError(
                 "kernels are measured where there are any: add --backend c, and --via tir or --via graph", kind=OPTION

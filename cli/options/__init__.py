@@ -129,8 +129,21 @@ class ExportFormat(str, Enum):
 
     C = "c"
     ONNX = "onnx"
+    TVM = "tvm"
 
 
+class Target(str, Enum):
+    """What apache-tvm builds for."""
+
+    LLVM = "llvm"
+    CUDA = "cuda"
+
+
+DeviceOption = Annotated[Device, typer.Option("--device", help="Where --backend tvm runs: on a GPU it needs one.")]
+TargetOption = Annotated[
+    Optional[Target],
+    typer.Option("--target", help="With --format tvm: this processor or GPUs [default: llvm]."),
+]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A Relay module: text or save_json file, by content.")]
 Program = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A Relay module, a TVMScript of Relax, or a folder of one.")

@@ -23,6 +23,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "export": (
         "relay2relax export net.relay --params net.params --bind-params --march x86-64-v3",
         "relay2relax export net.relay --params net.params --format onnx",
+        "relay2relax export net.relay --params net.params --format tvm",
     ),
     "compare": (
         "relay2relax compare net.relay --params net.params",

@@ -22,6 +22,8 @@ from relay2relax.cli.options import (
     Quantised,
     QuantisedOption,
     Schedule,
+    Target,
+    TargetOption,
     Via,
     ViaOption,
 )
@@ -171,18 +173,25 @@ def export(
     model: Model,
     params: Params = None,
     form: Annotated[
-        ExportFormat, typer.Option("--format", "-f", help="A C library, or an ONNX model.")
+        ExportFormat,
+        typer.Option("--format", "-f", help="A C library, an ONNX model, or a library for apache-tvm's runtime."),
     ] = ExportFormat.C,
     out: Annotated[
-        Optional[Path], typer.Option("--out", "-o", help="Folder for the files [default: NAME_c, NAME_onnx].")
+        Optional[Path], typer.Option("--out", "-o", help="Folder for the files [default: NAME_c, NAME_onnx, NAME_tvm].")
     ] = None,
     via: ViaOption = Via.GRAPH,
     bind_params: Annotated[
         bool,
         typer.Option(
-            "--bind-params", help="Make params the library's weights; otherwise they are inputs. ONNX models hold them."
+            "--bind-params",
+            help="Make params the library's weights; otherwise they are inputs. ONNX models and libraries for "
+            "apache-tvm hold them.",
         ),
     ] = False,
+    target: TargetOption = None,
+    arch: Annotated[
+        Optional[str], typer.Option("--arch", help="The GPUs of --target cuda, such as sm_90 [default: sm_80].")
+    ] = None,
     dims: DimsOption = None,
     march: Annotated[
         str,
@@ -198,7 +207,8 @@ def export(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write MODEL as a C library that needs no Python, or as an ONNX model.
+    """Write MODEL as a C library that needs no Python, as an ONNX model, or as a library that
+    apache-tvm's runtime runs without its compiler.
 
     Of a library it writes header, sources, weights, a command, and a Makefile, all of them or none.
     The files are called as MODEL is; of a file called `model`, as its folder. Weights of an ONNX
@@ -207,20 +217,17 @@ def export(
     from relay2relax.cli.commands import export as command
 
     _needs_params(bind_params, params)
-    command.run(
-        model,
-        params,
-        form.value,
-        out,
-        via.value,
-        bind_params,
-        dims or [],
-        march,
-        allow_missing,
-        force,
-        checked,
-        as_json,
-    )
+    command.run(model, params, form.value, out, via.value, bind_params, dims or [], march, allow_missing, force,
+                checked, as_json, _architecture(form, target, arch))  # fmt: skip
+
+
+def _architecture(form: ExportFormat, target: Target | None, arch: str | None) -> str | None:
+    """Return which GPUs a library is for, None where for this processor."""
+    if target is not None and form is not ExportFormat.TVM:
+        raise typer.BadParameter("only --format tvm is for a target", param_hint="--target")
+    if arch is not None and target is not Target.CUDA:
+        raise typer.BadParameter("only --target cuda is for an architecture", param_hint="--arch")
+    return arch or "sm_80" if target is Target.CUDA else None
 
 
 def _needs_params(bind_params: bool, params: Path | None) -> None:

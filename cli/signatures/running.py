@@ -7,11 +7,13 @@ from typing import Annotated, Optional
 
 import typer
 
+from relay2relax.cli.devices import on_device
 from relay2relax.cli.options import (
     AllowMissing,
     AsJson,
     Backend,
     Device,
+    DeviceOption,
     DimsOption,
     Force,
     Inputs,
@@ -48,6 +50,7 @@ def compare(
         Optional[list[Backend]],
         typer.Option("--backend", "-b", help="Backends to run on (repeatable) [default: numpy, c; of scripts, all]."),
     ] = None,
+    device: DeviceOption = Device.CPU,
     seed: Seed = 0,
     dims: DimsOption = None,
     allow_missing: AllowMissing = False,
@@ -77,14 +80,14 @@ def compare(
     from relay2relax.cli.commands import matrix
 
     _one_comparison(more, script, of, expected)
-    tolerance = command.tolerance(rtol, atol)
     chosen = tuple(one.value for one in backend or ())
-    how = command.How(chosen, seed, tuple(dims or ()), allow_missing, per_node, tolerance, float64)
+    how = command.How(chosen, seed, tuple(dims or ()), allow_missing, per_node, command.tolerance(rtol, atol), float64)
     page = command.Page(report, force)
-    if more.asked:
-        matrix.run(model, params, inputs, how, more.with_program(script), as_json, page)
-        return
-    command.run(model, script, of, params, inputs, expected, how, as_json, page)
+    with on_device(device.value, chosen):
+        if more.asked:
+            matrix.run(model, params, inputs, how, more.with_program(script), as_json, page)
+        else:
+            command.run(model, script, of, params, inputs, expected, how, as_json, page)
 
 
 def _one_comparison(more: Comparisons, script: Path | None, of: Path | None, expected: Path | None) -> None:
@@ -112,9 +115,7 @@ def run(
         ),
     ] = None,
     backend: Annotated[Backend, typer.Option("--backend", "-b", help="What runs the program.")] = Backend.NUMPY,
-    device: Annotated[
-        Device, typer.Option("--device", help="Where --backend tvm runs: on a GPU it needs one.")
-    ] = Device.CPU,
+    device: DeviceOption = Device.CPU,
     library: Annotated[
         Optional[Library],
         typer.Option(
