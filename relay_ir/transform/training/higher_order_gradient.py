@@ -175,7 +175,8 @@ class _Reverse:
                 case Match(data):
                     return (data,)
                 case Call(Op(name), (data,)) if name == _CHECKPOINT:
-                    return [one for one in _within(data, scope) if is_call(one, _CHECKPOINT)]
+                    inside = _within(data, scope)
+                    return [one for one in inside if is_call(one, _CHECKPOINT) or one in self.bound]
                 case Call(GlobalVar(), args):
                     return args
                 case Let(var, Function() as value):

@@ -300,5 +300,6 @@ COARSE: Mapping[str, str] = {
     "b0169864db8e": "a column of scales is so small that products are below what float16 can say",
     "b1579d44ef2b": "a column of scales is so small that products are below what float16 can say",
     "rand35": "a normalisation over one element divides nothing by nearly nothing",
+    "rand198": "a remainder of nearly its divisor becomes 0",
     "rand7": "a remainder becomes an integer",
 }

@@ -29,6 +29,11 @@ PROGRAMS: dict[str, tuple[str, Callable[..., Any]]] = {
         f"def @main(%x: {T}, %y: {T}) {{ let %a = multiply(%x, %y); let %b = add(%a, %x); multiply(%a, %b) }}",
         lambda x, y: x * y * (x * y + x),
     ),
+    "checkpoint": (
+        f"def @main(%x: {T}) {{ let %y = (exp(%x), multiply(%x, %x)); "
+        f"subtract(annotation.checkpoint(sin(%y.0)), %y.1) }}",
+        lambda x: x.exp().sin() - x * x,
+    ),
     "then": (
         f"def @main(%x: {T}) {{ if (less(sum(%x), 100f64)) {{ let %y = multiply(%x, %x); add(%y, %x) }} "
         f"else {{ exp(%x) }} }}",
