@@ -7,11 +7,10 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from relay2relax.compat.finder import AbsentName
 from relay2relax.compat.relay.inferring import InferType
-from relay2relax.compat.running.functions import get_global_func
 from relay2relax.compat.running.targets import Target
 from relay2relax.compat.table.options import OPTIONS, USED
 from relay2relax.compat.vocabulary.teaching import Face, Lesson, face
@@ -23,10 +22,11 @@ from relay2relax.relay_ir import transform
 from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar
 from relay2relax.relay_ir.ir.module import IRModule
-from relay2relax.relay_ir.text.parser import parse
 from relay2relax.relay_ir.transform import infrastructure
 from relay2relax.relay_ir.transform.layout.op_attrs import op_attr
-from relay2relax.relay_ir.transform.partition.merge_composite import Row
+
+if TYPE_CHECKING:
+    from relay2relax.relay_ir.transform.partition.merge_composite import Row
 
 # What TVM runs before a pass of a ``Sequential``; types are inferred where a pass asks for them.
 _REQUIRED = {
@@ -239,6 +239,8 @@ _OTHERS = (
 
 def AnnotateSpans() -> core.Pass[IRModule]:
     """Return a pass that prints the module and reads it anew, so that its nodes have places."""
+    from relay2relax.relay_ir.text.parser import parse
+
     return core.ModulePass(lambda mod, context: parse(mod.astext()), "AnnotateSpans", 0)
 
 
@@ -275,6 +277,8 @@ class PartitionGraph(transform.PartitionGraph):
 
 
 def _optimised(function: Function) -> Function:
+    from relay2relax.compat.running.functions import get_global_func
+
     optimise = get_global_func(f"relay.ext.{function.attrs.get('Compiler')}.optimize", allow_missing=True)
     if optimise is None:
         return function
