@@ -190,7 +190,8 @@ def _difference(row: Mapping[str, Any]) -> str:
     head = f"{row['program']} on {row['backend']}, output {row['output']}"
     if row["max_abs"] is None:
         return f"{head}: {row['reason']}"
-    return f"{head}: off by {row['max_abs']:.3g}, {row['of_scale']:.2g} of the largest value; {row['reason']}"
+    share = f"{row['of_scale']:.2g} of the largest value" if row["of_scale"] is not None else "no share of any value"
+    return f"{head}: off by {row['max_abs']:.3g}, that is {share}, which is {row['reason']}"
 
 
 def _shown(value: Any) -> Any:

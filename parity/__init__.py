@@ -15,7 +15,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "search": ["OVERS", "RELAX_PASSES", "Bisected", "Over", "Probe", "bisect", "bisect_trial"],
-        "float64": ["Collected", "Judgement", "in_float64", "judge"],
+        "float64": ["REFERENCE", "Collected", "Judgement", "in_float64", "judge"],
         "checks": ["Check", "command_check", "comparison_check"],
         "matrix.batches": ["KINDS", "SWEPT", "Batch", "Kind", "loaded", "swept"],
         "matrix.compare": ["PROGRAMS", "compare"],
@@ -40,7 +40,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 
 if TYPE_CHECKING:
     from relay2relax.parity.checks import Check, command_check, comparison_check
-    from relay2relax.parity.float64 import Collected, Judgement, in_float64, judge
+    from relay2relax.parity.float64 import REFERENCE, Collected, Judgement, in_float64, judge
     from relay2relax.parity.matrix.batches import KINDS, SWEPT, Batch, Kind, loaded, swept
     from relay2relax.parity.matrix.compare import PROGRAMS, compare
     from relay2relax.parity.matrix.golden import golden_batches, golden_bytes
@@ -66,6 +66,7 @@ __all__ = [
     "KINDS",
     "OVERS",
     "PROGRAMS",
+    "REFERENCE",
     "RELAX_PASSES",
     "SWEPT",
     "Batch",

@@ -23,6 +23,8 @@ from relay2relax.relay_ir.transform.infrastructure import map_functions
 from relay2relax.translator.arguments import Argument, flatten
 
 _WIDE = "float64"
+# What results are compared with: Relay on numpy, or what was recorded.
+REFERENCE = "the reference"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ class Collected:
 
     def add(self, program: str, backend: str, output: int, found: Array, expected: Array) -> None:
         """Keep one output, and once what it is compared with."""
-        reference = self.results.setdefault("the reference", [])
+        reference = self.results.setdefault(REFERENCE, [])
         if len(reference) == output:
             reference.append(expected)
         self.results.setdefault(f"{program} on {backend}", []).append(found)

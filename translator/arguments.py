@@ -19,7 +19,7 @@ from relay2relax.core.limits import allocating
 from relay2relax.core.progress import each
 from relay2relax.core.source import to_bytes
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
-from relay2relax.relay_ir import Call, Expr, IRModule
+from relay2relax.relay_ir import Call, Expr, IRModule, Op
 from relay2relax.relay_ir.io.accounting import listed
 from relay2relax.relay_ir.ir.rewrite import nodes
 from relay2relax.tir.extent import is_any, static
@@ -30,6 +30,8 @@ Argument: TypeAlias = Union[Array, tuple["Argument", ...]]
 # An unknown extent of an input that nobody gave is run with this size: neither 1, which broadcasts,
 # nor 2, which hides in products.
 DEFAULT_EXTENT = 3
+# What adds its second argument to the first.
+SHIFTING = ("add", "nn.bias_add")
 
 
 def make_arguments(
@@ -42,12 +44,13 @@ def make_arguments(
 
     ``given`` holds arrays by parameter name; the rest is drawn from ``seed`` and the name, so that
     values neither vanish nor overflow behind many layers: floats from N(0, 0.1); weights, which are
-    behind the first argument of a call, from N(0, 1 / sqrt(size / largest extent)); vectors from
-    [0.5, 1.5), for they are scales, shifts and variances, and a negative variance makes everything
-    NaN; integers from [0, 4), bools from both values. What a type leaves open has the extent that
-    ``extents`` says of the parameter, else ``DEFAULT_EXTENT``. The module must be typed. Where two
-    parameters share a name the given array serves both. Raises Relay2RelaxError for a name that no
-    parameter has, or a parameter that is neither a tensor nor a tuple of them.
+    behind the first argument of a call, from N(0, 1 / sqrt(size / largest extent)); vectors that
+    are added alone from [-0.5, 0.5), so that what comes behind a bias is below zero as well as
+    above; others from [0.5, 1.5), for they are scales and variances, and a negative variance makes
+    everything NaN; integers from [0, 4), bools from both values. What a type leaves open has the
+    extent that ``extents`` says of the parameter, else ``DEFAULT_EXTENT``. The module must be
+    typed. Where two parameters share a name the given array serves both. Raises Relay2RelaxError
+    for a name that no parameter has, or a parameter that is neither a tensor nor a tuple of them.
     """
     given = given or {}
     params = mod["main"].params
@@ -57,13 +60,13 @@ def make_arguments(
         title = f"main has no parameter {unknown[0]!r}; it has: {names}"
         help = nearest(unknown[0], [p.name for p in params])
         raise Relay2RelaxError(Diagnostic(title, help=help, kind=running.ARGUMENT))
-    weights = weights_of(mod)
+    weights, shifts = weights_of(mod), _shifts(mod)
     sizes = extents or {}
     with each("values to draw", params) as rest:
         return [
             given[p.name]
             if p.name in given
-            else drawn_argument(_closed(mod.types[p], sizes.get(p.name, ())), p.name, seed, p in weights)
+            else drawn_argument(_closed(mod.types[p], sizes.get(p.name, ())), p.name, seed, p in weights, p in shifts)
             for p in rest
         ]
 
@@ -72,6 +75,20 @@ def weights_of(mod: IRModule) -> set[Expr]:
     """Return what stands behind the first argument of a call of ``main``, as weights do."""
     calls = (node for node in nodes(mod["main"].body) if isinstance(node, Call))
     return {arg for call in calls for arg in call.args[1:]}
+
+
+def _shifts(mod: IRModule) -> set[Expr]:
+    """Return what calls of ``main`` do nothing with but add it to another value."""
+    added: set[Expr] = set()
+    others: set[Expr] = set()
+    for node in nodes(mod["main"].body):
+        match node:
+            case Call(Op(name), (first, second)) if name in SHIFTING:
+                others.add(first)
+                added.add(second)
+            case Call(args=args):
+                others.update(args)
+    return added - others
 
 
 def _closed(type_: Type, sizes: Sequence[int | None]) -> Type:
@@ -139,14 +156,14 @@ def drawn_leaves(name: str, type_: Type, value: Argument) -> Iterator[DrawnValue
                 yield DrawnValue(name, value.shape, of_array(value), places)
 
 
-def drawn_argument(type_: Type, name: str, seed: int, is_weight: bool) -> Argument:
+def drawn_argument(type_: Type, name: str, seed: int, is_weight: bool, is_shift: bool = False) -> Argument:
     """Return a value for the parameter ``name``, as :func:`make_arguments` draws it.
 
     Raises Relay2RelaxError for what is neither a tensor nor a tuple of them.
     """
     match type_:
         case TupleType(fields):
-            return tuple(drawn_argument(one, f"{name}.{i}", seed, is_weight) for i, one in enumerate(fields))
+            return tuple(drawn_argument(one, f"{name}.{i}", seed, is_weight, is_shift) for i, one in enumerate(fields))
         case TensorType(extents, dtype):
             found = [DEFAULT_EXTENT if is_any(e) else static(e) for e in extents]
             shape = [extent for extent in found if extent is not None]
@@ -158,16 +175,16 @@ def drawn_argument(type_: Type, name: str, seed: int, is_weight: bool) -> Argume
             with allocating(math.prod(shape) * 8, lambda: f"a random value for parameter {name!r}"):
                 rng = np.random.default_rng([seed, zlib.crc32(to_bytes(name))])
                 # numpy draws a number, not an array, where there are no dimensions.
-                return np.asarray(_drawn(shape, dtype, rng, is_weight))
+                return np.asarray(_drawn(shape, dtype, rng, is_weight, is_shift))
     raise Relay2RelaxError(f"parameter {name!r} is no tensor; give its value", kind=running.ARGUMENT)
 
 
-def _drawn(shape: Sequence[int], dtype: str, rng: np.random.Generator, is_weight: bool) -> Array:
+def _drawn(shape: Sequence[int], dtype: str, rng: np.random.Generator, is_weight: bool, is_shift: bool) -> Array:
     target = numpy_dtype(dtype)
     if not is_float(dtype):
         return rng.integers(0, 2 if dtype == "bool" else 4, shape).astype(target)
     if len(shape) == 1:
-        return rng.uniform(0.5, 1.5, shape).astype(target)
+        return (rng.uniform(0.5, 1.5, shape) - is_shift).astype(target)
     scaled = is_weight and len(shape) > 1 and 0 not in shape
     deviation = math.sqrt(max(shape) / math.prod(shape)) if scaled else 0.1
     return (rng.standard_normal(shape) * deviation).astype(target)

@@ -20,6 +20,7 @@ from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir.expr import Var as PrimVar
 from relay2relax.translator.arguments import (
     DEFAULT_EXTENT,
+    SHIFTING,
     Argument,
     Drawn,
     DrawnValue,
@@ -73,7 +74,7 @@ def script_arguments(script: Script, given: Mapping[str, Array], seed: int = 0) 
     params = script.main.params
     sizes = _sizes(params, given)
     relay = {own: name for name, own in script.names.items()}
-    weights = _behind_the_first(script)
+    weights, shifts = _behind_the_first(script), _shifts(script)
     made: list[Argument] = []
     drawn: list[DrawnValue] = []
     for param in params:
@@ -85,7 +86,8 @@ def script_arguments(script: Script, given: Mapping[str, Array], seed: int = 0) 
         except TypeError:
             title = f"parameter {param.name!r} of {script.name} is no tensor of known rank; give its value"
             raise Relay2RelaxError(title, kind=running.ARGUMENT) from None
-        made.append(drawn_argument(closed, relay.get(param.name, param.name), seed, param.name in weights))
+        name, roles = relay.get(param.name, param.name), (param.name in weights, param.name in shifts)
+        made.append(drawn_argument(closed, name, seed, *roles))
         drawn += drawn_leaves(param.name, type_, made[-1])
     return made, Drawn(seed, tuple(drawn)) if drawn else None
 
@@ -115,3 +117,20 @@ def _behind_the_first(script: Script) -> set[str]:
     calls = [one.value for seq in all_sequences([script.main.body]) for one in bindings(seq)]
     later = {arg for call in calls if isinstance(call, (Call, CallTIR)) for arg in call.args[1:]}
     return {param.name for param in script.main.params if param in later}
+
+
+def _shifts(script: Script) -> set[str]:
+    """Return the parameters that the graph of the model only adds to others."""
+    if not script.graph_text:
+        return set()
+    found = graph.from_json(script.graph_text)
+    added: set[str] = set()
+    others: set[str] = set()
+    for node in found.nodes:
+        if node.op in SHIFTING and len(node.operands) == 2:
+            others.add(node.operands[0])
+            added.add(node.operands[1])
+        elif node.op:
+            others.update(node.operands)
+    hints = {str(found.find_node(name).attrs.hint) for name in found.params if name in added - others}
+    return {script.names.get(hint, hint) for hint in hints}

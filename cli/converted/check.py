@@ -154,9 +154,20 @@ def _where(
         yield str(parity.bisect_trial(trial, backend, via))
     if wrong:
         try:
-            yield from map(str, parity.judge(trial.module, trial.arguments, collected.results))
+            for one in parity.judge(trial.module, trial.arguments, collected.results):
+                yield from (_right(one), str(one))
         except Relay2RelaxError as error:
             yield f"which side is right is not known: {error.diagnostics[0].title}"
+
+
+def _right(judged: parity.Judgement) -> str:
+    """Return which side is right, in words."""
+    if parity.REFERENCE in judged.nearest:
+        return f"output {judged.output}: Relay is right, by the same program in float64"
+    return (
+        f"output {judged.output}: {' and '.join(judged.nearest)} is nearer to the same program in float64 than Relay, "
+        "so this may be the rounding of Relay itself"
+    )
 
 
 def _entries(

@@ -30,6 +30,7 @@ body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem
 table { border-collapse: collapse; width: 100% }
 th, td { text-align: left; vertical-align: top; padding: .35rem .6rem; border-bottom: 1px solid var(--line) }
 td { overflow-wrap: anywhere }
+.model { min-width: 12rem }
 .good { color: var(--good) } .mid { color: var(--mid) } .bad { color: var(--bad) }
 .verdict { font-weight: 600; white-space: nowrap }
 details > summary { cursor: pointer }
@@ -59,11 +60,11 @@ def _page(report: Report, changed: Sequence[str]) -> Iterator[str]:
     yield "<h2>Models</h2>\n<table>\n<thead><tr>"
     yield from (f'<th scope="col">{head}</th>' for head in ("Model", "Verdict", "Operators", "Compared", "Why"))
     yield "</tr></thead>\n<tbody>"
-    for entry in sorted(report.models, key=lambda one: (-one.rank, one.name)):
-        yield from _row(entry)
+    for number, entry in sorted(enumerate(report.models), key=lambda one: (-one[1].rank, one[1].name)):
+        yield from _row(number, entry)
     yield "</tbody>\n</table>"
-    for entry in report.models:
-        yield from _answered(entry)
+    for number, entry in enumerate(report.models):
+        yield from _answered(number, entry)
     yield f"<p>relay2relax {_text(report.version)}</p>\n</body>\n</html>"
 
 
@@ -74,24 +75,27 @@ def _counts(report: Report) -> Iterator[str]:
     yield "</tbody>\n</table>"
 
 
-def _answered(entry: Entry) -> Iterator[str]:
+def _answered(number: int, entry: Entry) -> Iterator[str]:
     """Yield a section on a model whose results differ."""
     answers = entry.answers()
     if answers:
-        yield f"<section>\n<h2>{_text(entry.name)}</h2>"
+        yield f'<section id="model{number}">\n<h2>{_text(entry.name)}</h2>'
         for question, lines in answers.items():
             yield f"<h3>{_text(question)}</h3>"
             yield from _listed(lines)
         yield "</section>"
 
 
-def _row(entry: Entry) -> Iterator[str]:
+def _row(number: int, entry: Entry) -> Iterator[str]:
     verdict = Verdict(entry.verdict)
     off = f", off by at most {entry.off:.2g} of the largest value" if entry.off else ""
     name = _text(entry.name)
     if entry.page:
         name = f'<a href="{escape(quote(f"{entry.folder}/{entry.page}"))}">{name}</a>'
-    yield f"<tr><td>{name}</td><td>{_verdict(verdict)}</td><td>{entry.calls or ''}</td>"
+    shown = _verdict(verdict)
+    if entry.answers():
+        shown = f'<a href="#model{number}">{shown}</a>'
+    yield f'<tr><td class="model">{name}</td><td>{shown}</td><td>{entry.calls or ""}</td>'
     yield f"<td>{_text(', '.join(entry.compared) + off)}</td><td>"
     if len(entry.why) == 1:
         yield _text(entry.why[0])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Optional
 
 import msgspec
@@ -49,12 +51,15 @@ class Entry(Form):
         """
         if self.verdict != Verdict.DIFFERENCE.value:
             return {}
-        given = f" --params {self.params}" if self.params else ""
+        model = shlex.quote(self.name)
+        given = f" --params {shlex.quote(str(PurePosixPath(self.name).with_name(self.params)))}" if self.params else ""
         off = f": off by {self.off:.2g} of the largest value" if self.off is not None else ""
-        commands = (
-            f"relay2relax reduce {self.name}{given} makes a small model of what differs.",
-            f"relay2relax bisect {self.name}{given} --over rules says which rule of C is to blame, if one is.",
-        )
+        commands = [f"In the folder of the models, relay2relax reduce {model}{given} makes a small model that differs."]
+        if self.where[:1] and self.where[0].startswith("it agrees on numpy"):
+            commands.append(f"relay2relax bisect {model}{given} --over rules says which rule of C is to blame.")
+        else:
+            commands.append("Convert it by another way, --via tir or --via graph: that may agree.")
+        commands.append("Report it, with what reduce wrote: the same fault may be in other models.")
         return {
             "Is it safe?": (f"No. What was converted computes something else than Relay{off}.",),
             "What changed?": self.why,

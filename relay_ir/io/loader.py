@@ -46,8 +46,11 @@ def read_module(
         member = relay_member(memoryview(content), name)
         if member is not None:
             content, name = bytes(member[1]), f"{name}:{member[0]}"
-    if content.startswith(_ONNX_START) or name.endswith(".onnx"):
+    if content.startswith(_ONNX_START):
         raise ParseError(f"{name!r} is {ONNX}")
+    if name.endswith(".onnx"):
+        what = describe_content(memoryview(content), "model") or "something else"
+        raise ParseError(f"{name!r} is called an ONNX model, and does not begin as one: it is {what}")
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

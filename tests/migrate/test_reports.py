@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+import tarfile
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
 from xml.etree import ElementTree as xml
 
 import pytest
+import sweep
 
 from relay2relax import migrate, ops
 from relay2relax.cli import main
@@ -84,6 +87,33 @@ def test_junit_keeps_to_its_schema() -> None:
             assert element.get("tests") == str(len(element))
     (failure,) = root.iter("failure")
     assert failure.text == f"call 1, {EVIL}"
+
+
+@pytest.fixture
+def jenkins(tmp_path: Path) -> Path:
+    """Return the schema by which Jenkins reads results: it is in the sources of pytest (MIT)."""
+    if not sweep.FULL:
+        pytest.skip("it is downloaded with RELAY2RELAX_SWEEP=full")
+    line = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", "pytest"]
+    source = f"pytest=={pytest.__version__}"
+    done = subprocess.run([*line, "--dest", str(tmp_path), source], capture_output=True, timeout=120, check=False)
+    if done.returncode:
+        pytest.skip("the sources of pytest cannot be downloaded")
+    with tarfile.open(next(tmp_path.glob("pytest-*.tar.gz"))) as archive:
+        (name,) = (one for one in archive.getnames() if one.endswith("/junit-10.xsd"))
+        content = archive.extractfile(name)
+        assert content is not None
+        (tmp_path / "junit.xsd").write_bytes(content.read())
+    return tmp_path / "junit.xsd"
+
+
+def test_junit_keeps_to_the_schema_of_jenkins(jenkins: Path) -> None:
+    xmlschema = pytest.importorskip("xmlschema")
+    schema = xmlschema.XMLSchema(str(jenkins))
+    text = migrate.report_to_junit(REPORT).decode()
+    schema.validate(text)
+    for wrong in (text.replace("<failure", "<failed").replace("</failure", "</failed"), text.replace(' tests="5"', "")):
+        assert not schema.is_valid(wrong)
 
 
 def test_a_report_is_a_frame_and_a_table() -> None:

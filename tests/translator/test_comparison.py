@@ -32,6 +32,27 @@ def test_variances_that_are_drawn_are_positive() -> None:
     assert notes(text) == ("drawn from seed 0: x (1, 3, 4, 4), gamma (3,), beta (3,), mean (3,), var (3,)",)
 
 
+def test_what_is_behind_a_bias_is_drawn_on_both_sides_of_zero() -> None:
+    mod = relay_ir.infer_type(
+        relay_ir.parse(
+            HEADER
+            + """def @main(%x: Tensor[(8, 64), float32], %w: Tensor[(64, 64), float32], %b: Tensor[(64), float32],
+                          %s: Tensor[(64), float32]) {
+        nn.relu(multiply(nn.bias_add(nn.dense(%x, %w, units=64), %b), %s))
+    }"""
+        )
+    )
+    x, w, b, s = (np.asarray(one, np.float32) for one in translator.make_arguments(mod))
+    sums = (x @ w.T + b) * s
+    # As many elements are below zero as above, so that a clamp that is missing is seen.
+    assert 0.25 < (sums < 0).mean() < 0.75
+    assert (s > 0).all()
+    # A vector that does something else as well may have to be positive.
+    both = relay_ir.parse(HEADER + "def @main(%x: Tensor[(2, 9), float32], %b: Tensor[(9), float32]) { "
+                          "divide(add(%x, %b), sqrt(%b)) }")  # fmt: skip
+    assert (np.asarray(translator.make_arguments(relay_ir.infer_type(both))[1], np.float32) > 0).all()
+
+
 @pytest.mark.parametrize(
     ("values", "said"),
     [
