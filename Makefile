@@ -17,7 +17,7 @@ TVM_0.26 := "apache-tvm==0.26.*" "apache-tvm-ffi>=0.1.13.post2,<0.1.15"
 TVM_0.27 := ".[tvm]"
 
 .PHONY: demo dev setup lint test test-all test-install test-optimised test-random test-tvm check imports types house profile-import bench docs fuzz format golden
-.PHONY: clean help test-legacy test-cuda
+.PHONY: clean help test-legacy test-cuda zoo
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -124,6 +124,11 @@ profile-import: $(VENV)/.installed  ## Set up, then measure the import of all pu
 	$(BIN)/python tools/profile_import.py
 
 # TVM's own tests are taken from its repository, and kept nowhere: give a folder that holds tests/python/relay of v0.18.0.
+zoo: $(VENV)/.test  ## Set up, then run models of others that the file STATE=… does not have yet; writes their page.
+	$(PIP) install torchvision timm transformers onnxscript
+	PYTHONPATH=tools $(BIN)/python -m zoo.run $(STATE)
+	PYTHONPATH=tools $(BIN)/python -m zoo.run --page $(STATE)
+
 test-legacy: $(VENV)/.test  ## Set up, then run TVM 0.18's tests of Relay in the folder TVM=… on the facade.
 	$(PIP) install --editable ".[legacy]"
 	$(BIN)/python tools/legacy_tests.py $(TVM) $(FILES)

@@ -19,7 +19,7 @@ from relay2relax.core.amounts import counted
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import about, mistake
 from relay2relax.core.errors.table import files, running
-from relay2relax.core.file_kinds import is_onnx
+from relay2relax.core.file_kinds import is_onnx, torch_program
 from relay2relax.core.limits import read_file
 from relay2relax.core.output import Origin, OutputFile, OutputFolder, file_digest, reported
 
@@ -78,13 +78,13 @@ def load_model(path: Path, dims: Dims | None = None, library: bool = False, begi
 
     _tell_of(path)
     with about(shown(path)):
-        mod = _begun(_relay_module(path), shown(path), library, entry.get() if begin is None else begin)
+        mod = _begun(_relay_module(path, dims), shown(path), library, entry.get() if begin is None else begin)
         mod = relay_ir.infer_type(names_apart(mod) if "main" in mod else mod, declare_results=True)
     return fix_extents(mod, dims)
 
 
-def _relay_module(path: Path) -> IRModule:
-    """Return the module in ``path``."""
+def _relay_module(path: Path, dims: Dims | None) -> IRModule:
+    """Return the module in ``path``; ``dims`` may say shapes that TorchScript leaves out."""
     from relay2relax.relay_ir.io.loader import read_module
 
     if path.is_dir():
@@ -97,6 +97,8 @@ def _relay_module(path: Path) -> IRModule:
     own_weights.set({})
     if is_onnx(memoryview(content)):
         return _onnx_module(path, content)
+    if torch_program(memoryview(content)):
+        return _torch_module(path, content, dims or {})
     return read_module(content, shown(path), recovering.get(), _attributes("meta["))
 
 
@@ -122,6 +124,21 @@ def _onnx_module(path: Path, content: bytes) -> IRModule:
     from relay2relax.relay_ir.frontend import from_onnx
 
     mod, weights = from_onnx(content if path in streams.INPUT else path)
+    own_weights.set(weights)
+    return mod
+
+
+def _torch_module(path: Path, content: bytes, dims: Dims) -> IRModule:
+    """Return a program of PyTorch's; its weights are the module's unless params are given."""
+    from relay2relax.relay_ir.frontend import from_pytorch
+    from relay2relax.relay_ir.frontend.pytorch.files import read_program
+
+    stated = {
+        name: [one for one in extents if isinstance(one, int)]
+        for name, extents in dims.items()
+        if all(isinstance(one, int) for one in extents)
+    }
+    mod, weights = from_pytorch(read_program(content, shown(path)), stated)
     own_weights.set(weights)
     return mod
 

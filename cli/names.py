@@ -9,7 +9,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 # What names of models end with; what else stands behind a dot belongs to the name.
-_ENDINGS = frozenset({".relay", ".json", ".txt", ".py", ".rly", ".ir", ".text", ".onnx"})
+_ENDINGS = frozenset({".relay", ".json", ".txt", ".py", ".rly", ".ir", ".text", ".onnx", ".pt2", ".pt"})
 # A script of such a name would be imported where it says `import tvm`, or whoever runs it does.
 _TAKEN = frozenset({
     "tvm", "tvm_ffi", "numpy", "scipy", "torch", "torchvision", "onnx", "onnxruntime", "tensorflow", "jax", "keras",

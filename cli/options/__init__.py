@@ -144,7 +144,10 @@ TargetOption = Annotated[
     Optional[Target],
     typer.Option("--target", help="With --format tvm: this processor or GPUs [default: llvm]."),
 ]
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A Relay module: text or save_json file, by content.")]
+Model = Annotated[
+    Path,
+    typer.Argument(metavar="MODEL", help="A Relay module, as text or save_json file, or a model of ONNX or PyTorch."),
+]
 Program = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A Relay module, a TVMScript of Relax, or a folder of one.")
 ]

@@ -7,6 +7,7 @@ from relay2relax.core.file_kinds.describe import (
     describe_content,
     describe_document,
     is_onnx,
+    torch_program,
 )
 from relay2relax.core.file_kinds.tar import is_tar, relay_texts, tar_files
 
@@ -20,4 +21,5 @@ __all__ = [
     "is_tar",
     "relay_texts",
     "tar_files",
+    "torch_program",
 ]

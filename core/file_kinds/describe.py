@@ -17,6 +17,7 @@ from relay2relax.core.file_kinds.tar import is_tar, relay_texts, tar_files
 # Text is told by its beginning.
 _HEAD = 4096
 _TORCH = "--params reads its state dict where PyTorch is installed"
+_PROGRAM = "relay_ir.frontend.from_pytorch imports those, and so does the command"
 _UNPACK = "unpack it, and name the file inside"
 ONNX = "an ONNX model; relay_ir.frontend.from_onnx imports those, and so does the command"
 # What TVM compiled: see ``relax_ir/compiled``.
@@ -106,7 +107,7 @@ def describe_content(buffer: memoryview, asked: Asked) -> str:
     if not head:
         return "an empty file"
     if head[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
-        what = describe_archive(archive_names(buffer))
+        what = describe_archive(archive_names(buffer), asked)
         return what or _with_advice("an npz file of arrays", "", "weights", asked)
     if is_tar(buffer):
         return _describe_tar(buffer)
@@ -157,15 +158,32 @@ def archive_names(buffer: memoryview) -> list[str]:
         return []
 
 
-def describe_archive(names: list[str]) -> str:
+def torch_program(buffer: memoryview) -> Literal["exported", "script", ""]:
+    """Return which program of PyTorch's a file is: of ``torch.export``, TorchScript, or none."""
+    return _program_of(archive_names(buffer)) if bytes(buffer[:4]) == b"PK\x03\x04" else ""
+
+
+def _program_of(names: list[str]) -> Literal["exported", "script", ""]:
+    parts = {name.rpartition("/")[2] for name in names}
+    if "data.pkl" in parts and "constants.pkl" in parts:
+        return "script"
+    folders = {name.split("/")[1] for name in names if name.count("/") > 1}
+    return "exported" if "archive_format" in parts and "models" in folders else ""
+
+
+def describe_archive(names: list[str], asked: Asked = "weights") -> str:
     """Return what a zip archive with these names is, and what to do with it."""
+    program = _program_of(names)
+    if program:
+        what = "a program of torch.export" if program == "exported" else "a TorchScript program"
+        weights = "save the weights: safetensors.torch.save_file(module.state_dict(), path)"
+        return f"{what}; {_PROGRAM if asked == 'model' else weights}"
     parts = {name.rpartition("/")[2] for name in names}
     if "data.pkl" in parts:
-        if "constants.pkl" in parts:
-            return "a TorchScript program; save the module's state_dict() with safetensors.torch.save_file"
-        return f"a PyTorch checkpoint; {_TORCH}"
-    if "archive_format" in parts and "model.json" in parts:
-        return "a program of torch.export; save the weights with safetensors.torch.save_file"
+        whole = ", and a whole module is read as torch.export.save writes it" if asked == "model" else ""
+        return f"a PyTorch checkpoint; {_TORCH}{whole}"
+    if "serialized_exported_program.json" in parts:
+        return "a program of torch.export as PyTorch up to 2.7 saved it; load it, and save it with PyTorch 2.8 or later"
     if "model.weights.h5" in parts:
         return "a Keras model; save the weights with numpy.savez"
     if "META-INF" in {name.partition("/")[0] for name in names}:

@@ -90,8 +90,8 @@ def tensorflow_lite(path: Path) -> None:
 
 
 WRITERS: dict[str, tuple[Callable[[Path], None], str]] = {
-    "net_script.pt": (torchscript, "a TorchScript program; save the module's state_dict()"),
-    "net.pt2": (exported, "a program of torch.export; save the weights"),
+    "net_script.pt": (torchscript, "a TorchScript program; relay_ir.frontend.from_pytorch"),
+    "net.pt2": (exported, "a program of torch.export; relay_ir.frontend.from_pytorch"),
     "net.pt": (checkpoint, "a PyTorch checkpoint; --params reads"),
     "net_old.pt": (old_checkpoint, "a PyTorch checkpoint; --params reads"),
     "net.onnx": (onnx_model, "an ONNX model; relay_ir.frontend.from_onnx"),

@@ -91,6 +91,33 @@ FORM = ErrorKind(
     template="{node} is not imported: {problem}",
     exit=ExitCode.UNSUPPORTED,
 )
+TORCH_FILE = ErrorKind(
+    "R2R-0567",
+    "a file of PyTorch's that is no program, or that would run something when it is read",
+    """Programs are read as `torch.export.save` and `torch.jit.save` write them. PyTorch's readers unpickle
+    weights, look up functions by their names and evaluate extents as Python; a file that would come to
+    that is refused, and so is a module as `torch.save` pickles it. What is read is never run.""",
+    """
+    import io
+    import torch
+    from relay2relax import relay_ir
+
+    file = io.BytesIO()
+    torch.save(torch.nn.Linear(3, 2), file)
+    relay_ir.frontend.from_pytorch(file.getvalue())
+    """,
+    """
+    import io
+    import torch
+    from relay2relax import relay_ir
+
+    file = io.BytesIO()
+    torch.export.save(torch.export.export(torch.nn.Linear(3, 2), (torch.zeros(1, 3),)), file)
+    relay_ir.frontend.from_pytorch(file.getvalue())
+    """,
+    template="{name} is not read as a program of PyTorch's: {problem}",
+    help="save it anew: torch.export.save(torch.export.export(model.eval(), inputs), 'model.pt2')",
+)
 ONNX_MODEL = ErrorKind(
     "R2R-0565",
     "what is given is no ONNX model, or not a whole one",

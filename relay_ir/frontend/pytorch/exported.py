@@ -5,6 +5,7 @@ PyTorch makes the program functional first, and takes operators apart that have 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
@@ -104,7 +105,10 @@ def _taken_apart(program: Native) -> Native:
         record = known.get(_kind(operator))
         if record is not None and record.whole:
             table.pop(operator)
-    return program.run_decompositions(table)
+    with warnings.catch_warnings():
+        # PyTorch warns of what it calls itself.
+        warnings.simplefilter("ignore")
+        return program.run_decompositions(table)
 
 
 def _kind(target: Native) -> str:

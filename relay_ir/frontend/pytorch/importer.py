@@ -13,7 +13,8 @@ from relay2relax.core.source import Span
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Types, Value, with_spans
 from relay2relax.relay_ir.frontend.pytorch.exported import exported_program, from_exported
-from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, input_variables
+from relay2relax.relay_ir.frontend.pytorch.files import in_memory
+from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, Shape, input_variables, own_infos
 from relay2relax.relay_ir.frontend.pytorch.naming import Names, name_graph
 from relay2relax.relay_ir.frontend.pytorch.operators import aten_operators
 from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
@@ -40,7 +41,7 @@ CustomConvert = Callable[[list[Value], list[str]], Value]
 
 def from_pytorch(
     script_module: object,
-    input_infos: Sequence[InputInfo] | None = None,
+    input_infos: Sequence[InputInfo] | Mapping[str, Shape] | None = None,
     custom_convert_map: Mapping[str, CustomConvert] | None = None,
     default_dtype: str = "float32",
     use_parser_friendly_name: bool = False,
@@ -51,13 +52,15 @@ def from_pytorch(
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return a model of PyTorch as a Relay module, and its weights by name.
 
-    ``script_module`` is TorchScript, a program of ``torch.export``, or a module, which is exported
-    for ``example_inputs``. Of TorchScript, ``input_infos`` has ``(name, shape)`` or ``(name,
-    (shape, dtype))`` for each input; where no dtype is said, and the module says none, it is
-    ``default_dtype``. Inputs that nothing uses are left out of ``main``, as TVM leaves them;
-    weights follow the inputs. Names and spans are TVM's: ``aten::linear_0.weight``, with
-    ``use_parser_friendly_name`` such as the Relay parser reads without quotes, and with
-    ``preserve_pytorch_scopes`` those of PyTorch's modules. Weights are viewed where numpy can.
+    ``script_module`` is TorchScript, a program of ``torch.export``, the path or the bytes of a file
+    of either (decision 135), or a module, which is exported for ``example_inputs``. Of TorchScript,
+    ``input_infos`` has ``(name, shape)`` or ``(name, (shape, dtype))`` for each input; where no
+    dtype is said, and the module says none, it is ``default_dtype``. Shapes by name, or nothing,
+    are enough where the graph states the others, as what was traced does. Inputs that nothing uses
+    are left out of ``main``, as TVM leaves them; weights follow the inputs. Names and spans are
+    TVM's: ``aten::linear_0.weight``, with ``use_parser_friendly_name`` such as the Relay parser
+    reads without quotes, and with ``preserve_pytorch_scopes`` those of PyTorch's modules. Weights
+    are viewed where numpy can.
     ``custom_convert_map`` has conversions of operators by name, which are given arguments and their
     dtypes; they come before those that are built in. With ``export_renamed_c_graph_path`` the graph
     is written there, its values named as spans are.
@@ -68,7 +71,8 @@ def from_pytorch(
     changes. Operators that have no record are taken apart by PyTorch's decompositions. Results are
     PyTorch's where TVM's importer has others (decision 127).
 
-    Raises UnsupportedError where PyTorch is not installed, for what is not a TorchScript module,
+    Raises FileError or ParseError for a file that is not read, UnsupportedError where PyTorch is
+    not installed, for what is not a TorchScript module,
     inputs that are not the module's, for operators that are not read (all of them are named, those
     of control flow too), for a form of one that is not read, and with ``keep_quantized_weight``.
     """
@@ -77,23 +81,24 @@ def from_pytorch(
             mistake(frontends.FORM, node="a quantised module", problem="`keep_quantized_weight` has nothing to keep")
         )
     custom = dict(custom_convert_map or {})
+    script_module = in_memory(script_module)
     program = exported_program(script_module, example_inputs)
     if program is not None:
-        return from_exported(program, input_infos, custom, preserve_pytorch_scopes)
+        infos = None if isinstance(input_infos, Mapping) else input_infos
+        return from_exported(program, infos, custom, preserve_pytorch_scopes)
     graph = read_graph(script_module)
     missing = sorted(kind for kind in graph.kinds if kind not in custom and _record(kind) is None)
     if missing:
         raise UnsupportedError(mistake(frontends.OPERATORS, names=", ".join(missing)))
-    inputs = input_variables(graph.inputs, input_infos or [], default_dtype)
+    if input_infos is None or isinstance(input_infos, Mapping):
+        input_infos = own_infos(graph.inputs, input_infos or {})
+    inputs = input_variables(graph.inputs, input_infos, default_dtype)
     named = {value: one.name for value, one in inputs.items()}
     names = name_graph(graph, named, use_parser_friendly_name, preserve_pytorch_scopes)
     if export_renamed_c_graph_path is not None:
         write_renamed(graph, names.outputs, export_renamed_c_graph_path)
     importer = _Importer(graph, names, custom, default_dtype)
-    importer.variables(inputs)
-    for node in graph.nodes:
-        importer.node(node)
-    return importer.module()
+    return importer.imported(inputs)
 
 
 def _record(kind: str) -> AtenOperator | None:
@@ -122,6 +127,13 @@ class _Importer:
     inputs: list[Var] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     types: Types = field(default_factory=Types)
+
+    def imported(self, inputs: Mapping[str, Var]) -> tuple[IRModule, dict[str, Array]]:
+        """Return the module of the graph, and its weights."""
+        self.variables(inputs)
+        for node in self.graph.nodes:
+            self.node(node)
+        return self.module()
 
     def variables(self, inputs: Mapping[str, Var]) -> None:
         """Give the inputs, and what the module holds, their values."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Mapping, Sequence
-from typing import NoReturn, TypeAlias, Union
+from typing import NoReturn, TypeAlias, Union, cast
 
 from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import frontends
@@ -15,6 +17,8 @@ from relay2relax.tir.extent import Extent, static
 
 Shape: TypeAlias = Sequence[Extent]
 InputInfo: TypeAlias = tuple[str, Union[Shape, tuple[Shape, str]]]
+# What TorchScript puts behind the names of values: `x.1`.
+_NUMBERED = re.compile(r"\.\d+$")
 # Name, shape and dtype of an input.
 Parts: TypeAlias = "tuple[str, Shape, str | None]"
 
@@ -42,6 +46,25 @@ def input_variables(inputs: Sequence[Input], infos: Sequence[InputInfo], default
     names = [one.name for one in found.values()]
     if len(set(names)) != len(names):
         _wrong(f"two inputs have one name: {', '.join(names)}")
+    return found
+
+
+def own_infos(inputs: Sequence[Input], shapes: Mapping[str, Shape]) -> list[InputInfo]:
+    """Return what a graph says of its inputs, with ``shapes`` by name for those that have none.
+
+    Raises UnsupportedError for inputs whose shapes are not known.
+    """
+    names = [_NUMBERED.sub("", one.name) for one in inputs]
+    if len(set(names)) != len(names):
+        names = [one.name for one in inputs]
+    found: list[InputInfo] = []
+    for name, one in zip(names, inputs, strict=True):
+        shape = one.shape if one.shape is not None and None not in one.shape else shapes.get(name)
+        if shape is None:
+            said = mistake(frontends.INPUTS, problem=f"the shape of input {name!r} is not known; there are {names}")
+            help = f"state it: [({name!r}, [1, 3]), …] in Python, --dims {name}=1,3 behind a command"
+            raise UnsupportedError(dataclasses.replace(said, help=help))
+        found.append((name, cast(Shape, shape)))
     return found
 
 

@@ -1,38 +1,13 @@
-"""Import models of `transformers` with random weights by way of ``torch.export``, compare results
-with PyTorch's, and write docs/reference/pytorch-models.md.
-
-``python tools/pytorch_models_page.py [NAME…]`` needs ``pip install transformers``; nothing is
-fetched. With names only those models are run, and the page stays.
-"""
+"""Models of transformers, small ones."""
 
 from __future__ import annotations
 
-import sys
-import time
-import warnings
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
-import numpy as np
-import torch
-import transformers
+from zoo.model import Model
 
-from relay2relax import backends, relay_ir
-from relay2relax.core.errors import Relay2RelaxError
-from relay2relax.relay_ir.frontend import from_pytorch
-
-PAGE = Path(__file__).parents[1] / "docs/reference/pytorch-models.md"
-HEAD = """# Models of PyTorch
-
-Small models of `transformers` {version} with random weights, exported by `torch.export` (torch
-{torch}), imported and run on numpy beside PyTorch. The error is the greatest difference from
-PyTorch's results, relative to the greatest of these; times are seconds on a machine that did other
-things as well. `python tools/pytorch_models_page.py` writes this page.
-
-| model | operators | export s | import s | error | |
-|---|---|---|---|---|---|
-"""
 _TEXT = {
     "vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 37,
     "max_position_embeddings": 64,
@@ -59,7 +34,7 @@ _SPEECH = {
 _IDS, _MASK, _BOTH = ("input_ids",), ("input_ids", "attention_mask"), ("input_ids", "decoder_input_ids")
 _PIXELS = ("pixel_values",)
 # Class, class of its configuration, what that is given, and the inputs.
-MODELS: dict[str, tuple[str, str, dict[str, Any], Sequence[str]]] = {
+_MODELS: dict[str, tuple[str, str, dict[str, Any], Sequence[str]]] = {
     "BERT": ("BertModel", "BertConfig", _TEXT, _MASK),
     "RoBERTa": ("RobertaModel", "RobertaConfig", _TEXT, _MASK),
     "DistilBERT": (
@@ -111,20 +86,10 @@ MODELS: dict[str, tuple[str, str, dict[str, Any], Sequence[str]]] = {
 }  # fmt: skip
 
 
-class First(torch.nn.Module):  # type: ignore[misc]
-    """The first result of a model that is given its inputs by name."""
-
-    def __init__(self, model: Any, names: Sequence[str]) -> None:
-        super().__init__()
-        self.model, self.names = model, names
-
-    def forward(self, *args: Any) -> Any:
-        return self.model(**dict(zip(self.names, args, strict=True)))[0]
-
-
-def inputs() -> dict[str, Any]:
+def _inputs() -> dict[str, Any]:
     """Return a value for each input that a model may have."""
-    torch.manual_seed(0)
+    import torch
+
     words = torch.randint(0, 90, (1, 7))
     return {
         "input_ids": words, "decoder_input_ids": words[:, :5], "attention_mask": torch.ones(1, 7, dtype=torch.int64),
@@ -133,45 +98,53 @@ def inputs() -> dict[str, Any]:
     }  # fmt: skip
 
 
-def row(name: str) -> str:
-    """Return the row of a model."""
-    kind, configuration, options, names = MODELS[name]
-    given = [inputs()[one] for one in names]
-    start = time.perf_counter()
-    made = getattr(transformers, kind)(getattr(transformers, configuration)(**options))
-    model = First(made.eval(), names)
-    with torch.no_grad():
-        wanted = model(*given).numpy()
-        program = torch.export.export(model, tuple(given))
-    exported = time.perf_counter()
-    try:
-        mod, params = from_pytorch(program)
-        typed = relay_ir.infer_type(mod)
-        imported = time.perf_counter()
-        free = [one.name for one in typed["main"].params if one.name not in params]
-        values = dict(zip(free, (one.numpy() for one in given), strict=True))
-        found = np.asarray(backends.create_executor("graph", typed).evaluate()(**values, **params))
-    except Relay2RelaxError as error:
-        return f"| {name} | | {exported - start:.1f} | | | {error.diagnostics[0].title} |"
-    calls = sum(isinstance(one, relay_ir.Call) for one in cast(Any, typed.types))
-    error_ = float(np.abs(found.astype(np.float64) - wanted).max() / np.abs(wanted).max())
-    says = "agrees" if found.shape == wanted.shape and error_ < 1e-3 else "differs"
-    times = f"{exported - start:.1f} | {imported - exported:.1f}"
-    return f"| {name} | {calls} | {times} | {error_:.0e} | {says} |"
+def _named(name: str) -> tuple[Any, Sequence[Any]]:
+    """Return the first result of a model that is given its inputs by name."""
+    import torch
+    import transformers
+
+    kind, configuration, options, names = _MODELS[name]
+
+    class First(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self, model: Any) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, *args: Any) -> Any:
+            return self.model(**dict(zip(names, args, strict=True)))[0]
+
+    model = getattr(transformers, kind)(getattr(transformers, configuration)(**options))
+    return First(model), [_inputs()[one] for one in names]
 
 
-def main(names: Sequence[str]) -> None:
-    """Run the models, and write the page where all are run."""
-    warnings.simplefilter("ignore")
-    rows = []
-    for name in names or MODELS:
-        rows.append(row(name))
-        print(rows[-1], flush=True)
-    if not names:
-        head = HEAD.format(version=transformers.__version__, torch=torch.__version__.partition("+")[0])
-        agree = sum("| agrees |" in one for one in rows)
-        PAGE.write_text(head + "".join(f"{one}\n" for one in rows) + f"\n{agree} of {len(rows)} agree.\n")
+def _cached(name: str) -> tuple[Any, Sequence[Any]]:
+    """Return a decoder that is given one word, and the keys and values of five before it, and
+    returns the new ones too.
+    """
+    import torch
+    import transformers
+
+    kind, configuration, options, _ = _MODELS[name]
+    heads = int(options.get("num_key_value_heads", options.get("n_head", 4)))
+
+    class Step(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self, model: Any) -> None:
+            super().__init__()
+            self.model = model
+
+        def forward(self, word: Any, *held: Any) -> Any:
+            cache = transformers.DynamicCache()
+            for layer in range(len(held) // 2):
+                cache.update(held[2 * layer], held[2 * layer + 1], layer)
+            logits = self.model(input_ids=word, past_key_values=cache, use_cache=True).logits
+            return (logits, *(part for one in cache.layers for part in (one.keys, one.values)))
+
+    made = getattr(transformers, configuration)(**{**options, "use_cache": True})
+    held = [torch.rand(1, heads, 5, 8) for _ in range(4)]
+    return Step(getattr(transformers, kind)(made)), [torch.randint(0, 90, (1, 1)), *held]
 
 
-if __name__ == "__main__":
-    main(sys.argv[1:])
+def models() -> list[Model]:
+    """Return them."""
+    cached = [Model("transformers", f"{name}, a step", partial(_cached, name)) for name in ("GPT-2", "Llama")]
+    return [*(Model("transformers", name, partial(_named, name)) for name in _MODELS), *cached]
