@@ -31,9 +31,8 @@ def from_onnx(
 
 
 def from_pytorch(
-    script_module: object, input_infos: Sequence[object], custom_convert_map: object = None,
-    default_dtype: str = "float32", use_parser_friendly_name: bool = False, keep_quantized_weight: bool = False,
-) -> tuple[IRModule, dict[str, NDArray]]:  # fmt: skip
+    script_module: object, input_infos: Sequence[object], *args: object, **kwargs: object
+) -> tuple[IRModule, dict[str, NDArray]]:
     """Return the module of a TorchScript model, and its parameters."""
-    mod, params = frontend.from_pytorch(script_module, input_infos)  # type: ignore[arg-type]
+    mod, params = frontend.from_pytorch(script_module, input_infos, *args, **kwargs)  # type: ignore[arg-type]
     return mod, {name: value.view(NDArray) for name, value in params.items()}

@@ -44,10 +44,10 @@ def from_exported(
     """Return an ``ExportedProgram`` as a module, and its weights by PyTorch's names."""
     program = _taken_apart(program)
     module = program.graph_module
-    missing = sorted(_missing(module, custom))
+    missing = sorted(missing_operators(module, custom))
     if missing:
         raise UnsupportedError(mistake(frontends.OPERATORS, names=", ".join(missing)))
-    importer = _Importer(custom, scopes)
+    importer = ExportedImporter(custom, scopes)
     importer.placeholders(program, infos)
     results = importer.graph(module)
     body = importer.body(program, results)
@@ -98,6 +98,15 @@ def exported_program(module: object, example_inputs: tuple[object, ...] | None) 
 
 def _taken_apart(program: Native) -> Native:
     """Return a program that writes into nothing, of operators that have records where it can be."""
+    table = decompositions()
+    with warnings.catch_warnings():
+        # PyTorch warns of what it calls itself.
+        warnings.simplefilter("ignore")
+        return program.run_decompositions(table)
+
+
+def decompositions() -> Native:
+    """Return PyTorch's decompositions of operators that have no record."""
     torch = library()
     table = torch.export.default_decompositions()
     known = aten_operators()
@@ -105,10 +114,7 @@ def _taken_apart(program: Native) -> Native:
         record = known.get(_kind(operator))
         if record is not None and record.whole:
             table.pop(operator)
-    with warnings.catch_warnings():
-        # PyTorch warns of what it calls itself.
-        warnings.simplefilter("ignore")
-        return program.run_decompositions(table)
+    return table
 
 
 def _kind(target: Native) -> str:
@@ -129,7 +135,8 @@ def _graphs(module: Native) -> Iterator[Native]:
         stack += [inner for inner in held if hasattr(inner, "graph")]
 
 
-def _missing(module: Native, custom: Mapping[str, CustomConvert]) -> set[str]:
+def missing_operators(module: Native, custom: Mapping[str, CustomConvert]) -> set[str]:
+    """Return the operators of a program, its branches and loops too, that have no record."""
     known = aten_operators()
     return {
         kind
@@ -142,7 +149,7 @@ def _missing(module: Native, custom: Mapping[str, CustomConvert]) -> set[str]:
 
 
 @dataclass(eq=False)
-class _Importer:
+class ExportedImporter:
     """A program under import: the values of its nodes so far."""
 
     custom: Mapping[str, CustomConvert]
@@ -329,7 +336,7 @@ def _stated(nodes: Sequence[Native], infos: Sequence[InputInfo] | None) -> Mappi
     return {node: parts_of(info) for node, info in zip(nodes, infos, strict=True)}
 
 
-def _arguments(importer: _Importer, node: Native) -> list[Value]:
+def _arguments(importer: ExportedImporter, node: Native) -> list[Value]:
     """Return the arguments of a call in the order of its operator's schema."""
     schema = getattr(node.target, "_schema", None)
     if schema is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,7 +12,9 @@ from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import frontends
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.frontend.pytorch.blocks import branch, loop
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Types, Value, with_spans
+from relay2relax.relay_ir.frontend.pytorch.decomposed import decomposed, is_taken_apart
 from relay2relax.relay_ir.frontend.pytorch.exported import exported_program, from_exported
 from relay2relax.relay_ir.frontend.pytorch.files import in_memory
 from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, Shape, input_variables, own_infos
@@ -19,13 +22,19 @@ from relay2relax.relay_ir.frontend.pytorch.naming import Names, name_graph
 from relay2relax.relay_ir.frontend.pytorch.operators import aten_operators
 from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
 from relay2relax.relay_ir.frontend.pytorch.result import expression, flat
+from relay2relax.relay_ir.frontend.pytorch.scalars import SCALARS, UNKNOWN, known
 from relay2relax.relay_ir.frontend.pytorch.torchscript import (
+    BRANCH,
     CONSTANT,
     LISTS,
+    LOOP,
+    RAISE,
     UNPACKED,
+    Block,
     Node,
     TorchGraph,
     constant_of,
+    every_node,
     read_graph,
     tensor_of,
     write_renamed,
@@ -87,7 +96,11 @@ def from_pytorch(
         infos = None if isinstance(input_infos, Mapping) else input_infos
         return from_exported(program, infos, custom, preserve_pytorch_scopes)
     graph = read_graph(script_module)
-    missing = sorted(kind for kind in graph.kinds if kind not in custom and _record(kind) is None)
+    missing = sorted(
+        kind
+        for kind in graph.kinds - SCALARS
+        if kind not in custom and _record(kind) is None and not is_taken_apart(kind)
+    )
     if missing:
         raise UnsupportedError(mistake(frontends.OPERATORS, names=", ".join(missing)))
     if input_infos is None or isinstance(input_infos, Mapping):
@@ -97,7 +110,7 @@ def from_pytorch(
     names = name_graph(graph, named, use_parser_friendly_name, preserve_pytorch_scopes)
     if export_renamed_c_graph_path is not None:
         write_renamed(graph, names.outputs, export_renamed_c_graph_path)
-    importer = _Importer(graph, names, custom, default_dtype)
+    importer = Importer(graph, names, custom, default_dtype)
     return importer.imported(inputs)
 
 
@@ -112,7 +125,7 @@ def _in_place(kind: str) -> bool:
 
 
 @dataclass(eq=False)
-class _Importer:
+class Importer:
     """A graph under import: the values of its names so far.
 
     ``shared`` are names whose memory, in PyTorch, other names may see as well.
@@ -127,6 +140,7 @@ class _Importer:
     inputs: list[Var] = field(default_factory=list)
     shared: set[str] = field(default_factory=set)
     types: Types = field(default_factory=Types)
+    _uses: Counter[str] | None = None
 
     def imported(self, inputs: Mapping[str, Var]) -> tuple[IRModule, dict[str, Array]]:
         """Return the module of the graph, and its weights."""
@@ -134,6 +148,18 @@ class _Importer:
         for node in self.graph.nodes:
             self.node(node)
         return self.module()
+
+    def block(self, block: Block) -> list[Value]:
+        """Return what an arm of a branch, or a turn of a loop, gives."""
+        for node in block.nodes:
+            self.node(node)
+        return [self.values[name] for name in block.results]
+
+    def uses(self, name: str) -> int:
+        """Return how many nodes take a value."""
+        if self._uses is None:
+            self._uses = Counter(one for node in every_node(self.graph.nodes) for one in node.inputs)
+        return self._uses[name]
 
     def variables(self, inputs: Mapping[str, Var]) -> None:
         """Give the inputs, and what the module holds, their values."""
@@ -166,8 +192,31 @@ class _Importer:
             self.shared.update(node.inputs)
         elif node.kind in UNPACKED:
             self._unpack(node)
-        else:
+        elif node.kind in (BRANCH, LOOP):
+            made = (branch if node.kind == BRANCH else loop)(self, node, self._conversion(node))
+            self.values.update(zip(node.outputs, made, strict=True))
+        elif node.kind == RAISE:
+            self._conversion(node).refuse("the model raises an error there")
+        elif not self._known(node):
             self._operator(node)
+
+    def _known(self, node: Node) -> bool:
+        """Give the value of a node over numbers and lists that are known; False where they are
+        not.
+        """
+        if node.kind not in SCALARS or node.kind in self.custom:
+            return False
+        at = self._conversion(node)
+        try:
+            found = known(node.kind, at.args)
+        except (LookupError, ValueError, ArithmeticError, TypeError) as error:
+            at.refuse(f"{type(error).__name__}: {error}")
+        if found is UNKNOWN:
+            return False
+        self.values.update(zip(node.outputs, [found], strict=False))
+        if any(name in self.shared for name in node.inputs):
+            self.shared.update(node.outputs)
+        return True
 
     def _constant(self, node: Node) -> Value:
         value = constant_of(node)
@@ -192,7 +241,8 @@ class _Importer:
 
     def _conversion(self, node: Node) -> Conversion:
         args = tuple(self.values[name] for name in node.inputs)
-        return Conversion(node.kind, args, Span(self.names.nodes[node.outputs[0]]), self.types, self.default_dtype)
+        name = self.names.nodes[node.outputs[0]] if node.outputs else node.kind
+        return Conversion(node.kind, args, Span(name), self.types, self.default_dtype)
 
     def _operator(self, node: Node) -> None:
         at = self._conversion(node)
@@ -202,8 +252,7 @@ class _Importer:
         if node.kind in self.custom:
             made = self._customised(at, self.custom[node.kind])
         else:
-            assert record is not None, "operators without a record were refused before"
-            made = record.convert(at)
+            made = record.convert(at) if record is not None else decomposed(node, at)
         if _in_place(node.kind) and isinstance(made, RelayExpr):
             made = at.cast(made, at.dtype(at.tensor(0)))
         if len(node.outputs) == 1:

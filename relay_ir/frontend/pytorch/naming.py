@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from relay2relax.relay_ir.frontend.pytorch.torchscript import Node, TorchGraph, first_users
+from relay2relax.relay_ir.frontend.pytorch.torchscript import Node, TorchGraph, every_node, first_users
 
 _NUMBER = re.compile(r"\d+")
 
@@ -41,7 +41,9 @@ def name_graph(graph: TorchGraph, inputs: Mapping[str, str], friendly: bool, sco
     nodes: dict[str, str] = {}
     outputs: dict[str, str] = {}
     counts: Counter[str] = Counter()
-    for node in graph.nodes:
+    for node in every_node(graph.nodes):
+        if not node.outputs:
+            continue
         name = _scope(node) if scopes else f"{node.kind}_{counts[node.kind]}"
         counted = name if scopes else node.kind
         labelled = f"{name}_{counts[counted]}" if scopes else name
@@ -51,7 +53,7 @@ def name_graph(graph: TorchGraph, inputs: Mapping[str, str], friendly: bool, sco
     weights: dict[str, str] = {}
     spans: dict[str, str] = {}
     for value, user, itself in first_users(graph.nodes):
-        source = nodes[user.outputs[0]]
+        source = nodes[user.outputs[0]] if user.outputs else user.kind
         if value in graph.attributes:
             name = weights[value] = between.join([source, *_own_name(graph.attributes[value][0])])
             spans[value] = name if itself else source

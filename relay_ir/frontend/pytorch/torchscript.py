@@ -6,7 +6,7 @@ Only what the module itself says is read: nothing of it is run, and no source of
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,13 @@ from relay2relax.core.errors.table import frontends, running
 from relay2relax.core.output import OutputFile
 from relay2relax.core.torch_tensors import array_of
 
-# Nodes that are no operators: constants, attributes, lists and tuples.
+# Nodes that are no operators: constants, attributes, lists and tuples, branches and loops.
 CONSTANT, ATTRIBUTE = "prim::Constant", "prim::GetAttr"
+BRANCH, LOOP, RAISE = "prim::If", "prim::Loop", "prim::RaiseException"
+# Branches and loops lie within each other so deep.
+_DEEPEST = 64
+# What is said or asserted, and computes nothing.
+_SILENT = frozenset({"prim::Print", "aten::warn", "prim::SetAttr"})
 LISTS = frozenset({"prim::ListConstruct", "prim::TupleConstruct"})
 UNPACKED = frozenset({"prim::ListUnpack", "prim::TupleUnpack"})
 
@@ -27,7 +32,8 @@ UNPACKED = frozenset({"prim::ListUnpack", "prim::TupleUnpack"})
 class Node:
     """A node: its kind (``aten::linear``), and the values that it takes and gives, by name.
 
-    ``scope`` is the module that it was traced in, ``native`` PyTorch's node.
+    ``scope`` is the module that it was traced in, ``native`` PyTorch's node. ``blocks`` are the
+    arms of a branch, or the body of a loop.
     """
 
     kind: str
@@ -35,6 +41,28 @@ class Node:
     outputs: tuple[str, ...]
     scope: str
     native: Any
+    blocks: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """What runs inside a node: what it takes, its nodes, and what it gives."""
+
+    inputs: tuple[str, ...]
+    nodes: tuple[Node, ...]
+    results: tuple[str, ...]
+
+    def inner(self) -> Iterator[Node]:
+        """Yield the nodes, those at any depth too."""
+        return every_node(self.nodes)
+
+
+def every_node(nodes: Iterable[Node]) -> Iterator[Node]:
+    """Yield nodes, those within one before it."""
+    for node in nodes:
+        for block in node.blocks:
+            yield from block.inner()
+        yield node
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +102,31 @@ def read_graph(module: object) -> TorchGraph:
         raise UnsupportedError(mistake(frontends.NOT_TORCHSCRIPT, found=type(module).__qualname__))
     graph: Any = getattr(module, "inlined_graph")  # noqa: B009 - what a type checker does not know
     given = list(graph.inputs())
-    nodes: list[Node] = []
     held: dict[str, tuple[str, Any]] = {given[0].debugName(): ("", module)} if is_module else {}
-    for node in graph.nodes():
-        read = Node(
-            node.kind(),
-            tuple(one.debugName() for one in node.inputs()),
-            tuple(one.debugName() for one in node.outputs()),
-            node.scopeName(),
-            node,
-        )
-        if read.kind == ATTRIBUTE:
-            path, owner = held[read.inputs[0]]
-            name = node.s("name")
-            held[read.outputs[0]] = (f"{path}.{name}" if path else name, getattr(owner, name))
-        elif read.outputs:
-            nodes.append(read)
-    results = tuple(one.debugName() for one in graph.outputs())
+    whole = _block(graph, held, 0)
     inputs = tuple(map(_input, given[1:] if is_module else given))
-    return TorchGraph(inputs, tuple(nodes), results, held, _kinds(graph), graph)
+    return TorchGraph(inputs, whole.nodes, whole.results, held, _kinds(graph), graph)
+
+
+def _block(block: Any, held: dict[str, tuple[str, Any]], depth: int) -> Block:
+    """Return a graph, or what a node holds; ``held`` gets the attributes that it asks for."""
+    if depth > _DEEPEST:
+        problem = f"its branches and loops lie more than {_DEEPEST} deep"
+        raise UnsupportedError(mistake(frontends.FORM, node="the module", problem=problem))
+    nodes: list[Node] = []
+    for node in block.nodes():
+        inputs = tuple(one.debugName() for one in node.inputs())
+        outputs = tuple(one.debugName() for one in node.outputs())
+        if node.kind() == ATTRIBUTE:
+            path, owner = held[inputs[0]]
+            name = node.s("name")
+            held[outputs[0]] = (f"{path}.{name}" if path else name, getattr(owner, name))
+            continue
+        blocks = tuple(_block(one, held, depth + 1) for one in node.blocks())
+        if node.kind() not in _SILENT:
+            nodes.append(Node(node.kind(), inputs, outputs, node.scopeName(), node, blocks))
+    inputs = tuple(one.debugName() for one in block.inputs())
+    return Block(inputs, tuple(nodes), tuple(one.debugName() for one in block.outputs()))
 
 
 def _kinds(graph: Any) -> frozenset[str]:
@@ -101,15 +135,14 @@ def _kinds(graph: Any) -> frozenset[str]:
     stack = list(graph.nodes())
     while stack:
         node = stack.pop()
-        if node.outputsSize():
-            found.add(node.kind())
+        found.add(node.kind())
         stack += [inner for block in node.blocks() for inner in block.nodes()]
-    return frozenset(found - {CONSTANT, ATTRIBUTE} - LISTS - UNPACKED)
+    return frozenset(found - {CONSTANT, ATTRIBUTE, BRANCH, LOOP, RAISE} - LISTS - UNPACKED - _SILENT)
 
 
 def write_renamed(graph: TorchGraph, names: Mapping[str, str], path: str | os.PathLike[str]) -> None:
     """Write PyTorch's text of a graph, its values called as ``names`` says."""
-    for node in graph.nodes:
+    for node in every_node(graph.nodes):
         for output in node.native.outputs():
             output.setDebugName(names[output.debugName()])
     OutputFile(Path(path)).write(str(graph.native).encode())
@@ -163,7 +196,7 @@ def first_users(nodes: tuple[Node, ...]) -> Iterator[tuple[str, Node, bool]]:
     """
     seen: set[str] = set()
     lists: dict[str, tuple[str, ...]] = {}
-    for node in nodes:
+    for node in every_node(nodes):
         if node.kind in LISTS:
             lists[node.outputs[0]] = node.inputs
             continue

@@ -16,13 +16,14 @@ from relay2relax.relay_ir.frontend.pytorch.operators import (
     pooling,
     quantised,
     reduction,
+    scripted,
     shaping,
 )
 from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
 
 _FAMILIES = (
     activation, arithmetic, convolution, creation, elementwise, indexing, matmul, normalisation, padding, pooling,
-    quantised, reduction, shaping,
+    quantised, reduction, scripted, shaping,
 )  # fmt: skip
 
 

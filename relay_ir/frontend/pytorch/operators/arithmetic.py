@@ -173,6 +173,6 @@ RECORDS = records({
     "minimum": _binary("minimum"), "neg": _unary("negative"), "abs": _unary("abs"), "round": _round,
     "sqrt": _float_unary("sqrt"), "rsqrt": _float_unary("rsqrt"), "exp": _float_unary("exp"),
     "log": _float_unary("log"), "sin": _float_unary("sin"), "cos": _float_unary("cos"),
-    "erf": _float_unary("erf"), "clamp": _clamp, "Int": _number, "ScalarImplicit": _number,
+    "erf": _float_unary("erf"), "clamp": _clamp, "floordiv": _binary("floor_divide"), "ScalarImplicit": _number,
     "prim::NumToTensor": _number,
 })  # fmt: skip

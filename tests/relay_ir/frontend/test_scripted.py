@@ -1,0 +1,184 @@
+"""Branches, loops and lists of TorchScript, and operators that PyTorch takes apart."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from relay2relax import backends, relay_ir, translator
+from relay2relax.core.errors import UnsupportedError
+from relay2relax.relay_ir.frontend import from_pytorch
+
+torch = pytest.importorskip("torch")
+F = torch.nn.functional
+
+# TorchScript reads its sources, and knows no annotations that are text.
+SOURCE = """
+import torch
+from typing import List
+
+
+def branch(x: torch.Tensor):
+    if bool(x.sum() > 0.0):
+        return x + 1.0
+    return x * 3.0
+
+
+def branches(x: torch.Tensor):
+    if bool(x.sum() > 0.0):
+        if bool(x.mean() > 0.5):
+            y, z = x + 1.0, x
+        else:
+            y, z = x - 1.0, x * 2
+    else:
+        y, z = x * 10.0, x
+    return y, z
+
+
+def counted(x: torch.Tensor):
+    for i in range(5):
+        x = x + i
+    return x
+
+
+def until(x: torch.Tensor):
+    turns = 0
+    x = x.abs() + 1.0
+    while bool(x.sum() < 50.0):
+        x = x * 1.5
+        turns += 1
+    return x, turns
+
+
+def turns_of_data(x: torch.Tensor, n: torch.Tensor):
+    y = torch.zeros_like(x)
+    for _ in range(int(n)):
+        y = y * 0.5 + x
+    return y
+
+
+def growing(x: torch.Tensor):
+    outs: List[torch.Tensor] = []
+    state = torch.zeros(4)
+    for i in range(x.size(0)):
+        state = torch.tanh(x[i] + state)
+        outs.append(state)
+    return torch.stack(outs), state
+
+
+def lists(x: torch.Tensor):
+    parts = [x, x * 2]
+    parts.insert(0, x - 1)
+    parts += [x * 4]
+    total = parts[-1]
+    for one in parts[1:3]:
+        total = total + one
+    if len(parts) != 4:
+        raise ValueError("never")
+    return total, parts[0]
+
+
+def nested(x: torch.Tensor):
+    total = torch.zeros(4)
+    for i in range(3):
+        if bool(x.sum() > float(i)):
+            for j in range(2):
+                total = total + x[i] * j
+    return total
+
+
+def shared(x: torch.Tensor, n: torch.Tensor):
+    y = x
+    for _ in range(int(n)):
+        y += 1.0
+    return y + x
+
+
+def grows_by_data(x: torch.Tensor, n: torch.Tensor):
+    for _ in range(int(n)):
+        x = torch.cat([x, x])
+    return x
+"""
+
+
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    path = tmp_path_factory.mktemp("front") / "scripted_functions.py"
+    path.write_text(SOURCE)
+    spec = importlib.util.spec_from_file_location("scripted_functions", path)
+    assert spec is not None
+    assert spec.loader is not None
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+def agree(module: Any, inputs: list[Any], path: Path | None = None) -> None:
+    """Assert that numpy and C give what PyTorch gives."""
+    with torch.no_grad():
+        found = module(*(one.clone() for one in inputs))
+    wanted = [np.asarray(one) for one in (found if isinstance(found, tuple) else (found,))]
+    infos = [(f"x{place}", (list(one.shape), str(one.dtype)[6:])) for place, one in enumerate(inputs)]
+    mod, params = from_pytorch(module, infos)
+    typed = relay_ir.infer_type(mod)
+    given = {f"x{place}": one.numpy() for place, one in enumerate(inputs)}
+    free = [one.name for one in typed["main"].params if one.name not in params]
+    values = [given[name] for name in free]
+    machine = backends.VirtualMachine(backends.build(translator.via_graph(typed, params), target="c"))
+    results = [
+        backends.create_executor("vm", typed).evaluate()(**dict(zip(free, values, strict=True)), **params),
+        machine["main"](*values),
+    ]
+    for one in results:
+        every = one if isinstance(one, (tuple, list)) else (one,)
+        assert len(every) == len(wanted)
+        for ours, theirs in zip(every, wanted, strict=True):
+            np.testing.assert_allclose(np.asarray(ours), theirs, rtol=1e-5, atol=1e-6)
+
+
+X = torch.arange(12, dtype=torch.float32).reshape(3, 4) / 7 - 0.4
+N = torch.tensor(3)
+FUNCTIONS: dict[str, list[list[Any]]] = {
+    "branch": [[X], [-X]], "branches": [[X], [X + 1], [-X]], "counted": [[X]], "until": [[X], [X + 40]],
+    "turns_of_data": [[X, N], [X, N * 0]], "growing": [[X]], "lists": [[X]], "nested": [[X]],
+}  # fmt: skip
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_control_flow_is_pytorchs(scripts: Any, name: str) -> None:
+    for inputs in FUNCTIONS[name]:
+        agree(torch.jit.script(getattr(scripts, name)), inputs)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("shared", "of which there are views"), ("grows_by_data", "changes its type")]
+)
+def test_what_has_no_form_is_refused(scripts: Any, name: str, said: str) -> None:
+    with pytest.raises(UnsupportedError, match=said):
+        from_pytorch(torch.jit.script(getattr(scripts, name)), [("x", [3, 4]), ("n", ([], "int64"))])
+
+
+APART: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "std": (lambda x: torch.std(x, 1), [X]),
+    "logsumexp": (lambda x: torch.logsumexp(x, 1), [X]),
+    "addmm": (lambda x, y: torch.addmm(x, y, x), [X[:, :3], X[:, 1:]]),
+    "unfold": (lambda x: F.unfold(x.reshape(1, 1, 3, 4), 2), [X]),
+    "GRU": (torch.nn.GRU(4, 3), [X.reshape(3, 1, 4)]),
+    "attention": (torch.nn.MultiheadAttention(4, 2, batch_first=True).eval(), [X.reshape(1, 3, 4)] * 3),
+}
+
+
+@pytest.mark.compiler
+@pytest.mark.parametrize("name", APART)
+def test_operators_are_taken_apart_by_pytorch(name: str) -> None:
+    function, inputs = APART[name]
+    with torch.no_grad():
+        agree(torch.jit.trace(function, tuple(inputs)), inputs)
