@@ -99,6 +99,11 @@ def opsets_of(message: Message) -> dict[str, int]:
         if not 1 <= version < 1 << 31:
             problem = f"there is no opset {version} of the domain {domain or 'ai.onnx'!r}"
             raise ParseError(mistake(frontends.ONNX_MODEL, problem=problem))
+    onnx = library()
+    newest = onnx.defs.onnx_opset_version()
+    if found.get("", 1) > newest:
+        problem = f"its opset {found['']} is newer than {newest}, the last that onnx {onnx.__version__} knows"
+        raise ParseError(mistake(frontends.ONNX_MODEL, problem=problem))
     return found
 
 

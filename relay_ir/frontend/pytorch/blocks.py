@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
-from relay2relax.relay_ir.frontend.pytorch.control import MOST_STEPS
+from relay2relax.relay_ir.frontend.pytorch.control import MOST_STEPS, refuse_change, refuse_value
 from relay2relax.relay_ir.frontend.pytorch.scalars import CHANGES
 from relay2relax.relay_ir.frontend.pytorch.torchscript import RAISE, Block, Node, every_node
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, If, Let, RelayExpr, TupleGetItem, Var
@@ -112,7 +112,7 @@ def _function(importer: Importer, node: Node, at: Conversion) -> list[Value]:
     importer.values.update(zip(outside, held, strict=True))
     after = [_expr(at, value) for value in following]
     if [at.types.of(one) for one in after] != types[: len(start)]:
-        at.refuse("what it carries changes its type")
+        refuse_change(at)
     whole = [TensorType((), "int64"), TensorType((), "bool"), *types]
     result = TupleType(tuple(types[: len(start)]))
     function = var("loop", FuncType(tuple(whole), result))
@@ -156,7 +156,7 @@ def _expr(at: Conversion, value: Value) -> Expr:
         return at.const(value, "int64" if isinstance(value, int) else "float64")
     if isinstance(value, tuple):
         return at.tuple([_expr(at, one) for one in cast("Sequence[Value]", value)])
-    at.refuse(f"{value!r} goes in or out of a branch or loop")
+    refuse_value(at, value)
 
 
 def _plain(value: Value) -> Value:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
@@ -24,10 +24,20 @@ class Subgraphs(Protocol):
 Control: TypeAlias = Callable[[Subgraphs, Conversion, Sequence[Value]], Value]
 
 
+def refuse_value(at: Conversion, value: Value) -> NoReturn:
+    """Refuse what has no expression."""
+    at.refuse(f"{value!r} goes in or out of a branch or loop")
+
+
+def refuse_change(at: Conversion) -> NoReturn:
+    """Refuse a loop whose values become of another type."""
+    at.refuse("what it carries changes its type")
+
+
 def _exprs(at: Conversion, values: Sequence[Value]) -> list[Expr]:
     for one in values:
         if not isinstance(one, (RelayExpr, bool, int, float)):
-            at.refuse(f"{one!r} goes in or out of a branch or loop")
+            refuse_value(at, one)
     return [one if isinstance(one, RelayExpr) else at.with_args([one]).tensor(0) for one in values]
 
 
@@ -58,7 +68,7 @@ def _while(importer: Subgraphs, at: Conversion, args: Sequence[Value]) -> Value:
     state = [var(f"carried_{place}", one) for place, one in enumerate(types)]
     following = _exprs(at, importer.subgraph(body, [*state, *held]))
     if [at.types.of(one) for one in following] != types:
-        at.refuse("what it carries changes its type")
+        refuse_change(at)
     (going,) = _exprs(at, importer.subgraph(condition, [*state, *held]))
     result = TupleType(tuple(types))
     loop = var("loop", FuncType(tuple(cast("list[Type]", types)), result))

@@ -75,15 +75,13 @@ def from_pytorch(
     is written there, its values named as spans are.
 
     An exported program states its inputs itself; ``input_infos`` may name them otherwise. Weights
-    have PyTorch's names (``layer.0.weight``), spans are the program's nodes. Open extents are named
-    in ``mod.dims``. Behind what it returns come the new values of buffers and inputs that it
-    changes. Operators that have no record are taken apart by PyTorch's decompositions. Results are
-    PyTorch's where TVM's importer has others (decision 127).
+    have PyTorch's names, spans are the program's nodes, open extents are named in ``mod.dims``.
+    Behind what it returns come the new values of buffers and inputs that it changes. Operators
+    without a record are taken apart by PyTorch (decisions 127, 136).
 
-    Raises FileError or ParseError for a file that is not read, UnsupportedError where PyTorch is
-    not installed, for what is not a TorchScript module,
-    inputs that are not the module's, for operators that are not read (all of them are named, those
-    of control flow too), for a form of one that is not read, and with ``keep_quantized_weight``.
+    Raises FileError or ParseError for a file that is not read, UnsupportedError for what is no
+    program, inputs that are not the model's, operators that are not read, all of them named, a form
+    of one that is not read, where PyTorch is not installed, and with ``keep_quantized_weight``.
     """
     if keep_quantized_weight:
         raise UnsupportedError(

@@ -236,7 +236,13 @@ BAD: dict[str, tuple[Any, str]] = {
         model([helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": [2, 3]}, {"w": drawn(4, 5)}),
         "is not imported",
     ),
-}
+    "truncated": (residual().SerializeToString()[:2000], "is not imported"),
+    "cyclic": (
+        model([helper.make_node("Add", ["x", "b"], ["a"]), helper.make_node("Abs", ["a"], ["b"])], {"x": [2]}, {}),
+        "'b' of the node 'Add_0'",
+    ),
+    "opset": (model([helper.make_node("Abs", ["x"], ["y"])], {"x": [2]}, {}, opset=999), "opset 999 is newer than"),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", BAD)

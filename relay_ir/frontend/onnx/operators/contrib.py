@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert
@@ -9,6 +11,7 @@ from relay2relax.relay_ir.frontend.onnx.operators.activation import gelu, leaky_
 from relay2relax.relay_ir.frontend.onnx.operators.convolution import OPERATORS as CONVOLUTIONS
 from relay2relax.relay_ir.frontend.onnx.operators.matmul import gemm, matmul
 from relay2relax.relay_ir.frontend.onnx.operators.normalisation import statistics
+from relay2relax.relay_ir.frontend.onnx.operators.quantised import dequantized
 from relay2relax.relay_ir.ir.expr import Expr
 
 
@@ -73,6 +76,18 @@ def _skip_layer_norm(at: Conversion) -> tuple[Expr, ...]:
     return made, mean, inverse, total
 
 
+def _skip_root_mean_square(at: Conversion) -> tuple[Expr, ...]:
+    """Normalised by the root of the mean of squares; no mean is taken away."""
+    total = at.call("add", at.arg(0), at.arg(1))
+    if at.has(3):
+        total = at.call("add", total, at.arg(3))
+    squares = at.call("mean", at.call("multiply", total, total), axis=[at.rank(total) - 1], keepdims=True)
+    small = at.like(float(at.attr("epsilon", 1e-12)), squares)
+    inverse = at.call("rsqrt", at.call("add", squares, small))
+    made = at.call("multiply", at.call("multiply", total, inverse), at.arg(2))
+    return made, at.call("zeros_like", inverse), inverse, total
+
+
 def _embed_layer_norm(at: Conversion) -> tuple[Expr, ...]:
     ids = at.arg(0)
     batch, length = at.shape(ids)
@@ -122,6 +137,15 @@ def _attention(at: Conversion) -> tuple[Expr, ...]:
     return at.reshape(at.transpose(made, [0, 2, 1, 3]), [batch, length, size]), present
 
 
+def _quantised_attention(at: Conversion) -> tuple[Expr, ...]:
+    """``QAttention``: input, weight, bias, scales of both, mask, zero points of both, past."""
+    zero, weight_zero = (at.arg(place) if at.has(place) else None for place in (6, 7))
+    data = dequantized(at, at.arg(0), at.arg(3), zero, 1)
+    weight = dequantized(at, at.arg(1), at.arg(4), weight_zero, 1)
+    mask, past = (at.args[place] if at.has(place) else None for place in (5, 8))
+    return _attention(replace(at, args=(data, weight, at.arg(2), mask, past)))
+
+
 def _masked(at: Conversion, scores: Expr, length: int) -> Expr:
     total = at.shape(scores)[-1]
     low = float(at.attr("mask_filter_value", -10000.0))
@@ -155,6 +179,8 @@ _TABLE: dict[str, Convert] = {
     "QuickGelu": _quick_gelu,
     "SkipLayerNormalization": _skip_layer_norm,
     "EmbedLayerNormalization": _embed_layer_norm,
+    "SkipSimplifiedLayerNormalization": _skip_root_mean_square,
     "Attention": _attention,
+    "QAttention": _quantised_attention,
 }
 OPERATORS: dict[str, Convert] = {f"com.microsoft.{name}": convert for name, convert in _TABLE.items()}

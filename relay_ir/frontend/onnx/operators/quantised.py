@@ -204,6 +204,36 @@ def _qgemm(at: Conversion) -> Expr:
     return _requantized(at, total, factor, at.arg(7), at.arg(8), -1)
 
 
+def _in_floats(at: Conversion, total: Expr, scale: Expr, bias: int) -> Expr:
+    """Return integers times a scale, with the bias that may be an argument."""
+    made = at.call("multiply", at.cast(total, at.dtype(scale)), _aligned(at, total, scale, -1))
+    return at.call("add", made, at.arg(bias)) if at.has(bias) else made
+
+
+def _matmul_to_floats(at: Conversion) -> Expr:
+    """``MatMulIntegerToFloat``: both, their scales, their zero points, a bias."""
+    left = _without_zero(at, at.arg(0), at.arg(4) if at.has(4) else None)
+    right = _without_zero(at, at.arg(1), at.arg(5) if at.has(5) else None)
+    scale = at.call("multiply", at.arg(2), at.arg(3))
+    return _in_floats(at, matmul(at, left, right, "int32"), scale, 6)
+
+
+def _quantising_matmul(at: Conversion) -> Expr:
+    """``DynamicQuantizeMatMul``: floats, whose scale follows from them; weights, their scale and
+    zero point, a bias.
+    """
+    data, zero_number = at.arg(0), at.like(0.0, at.arg(0))
+    low = at.call("minimum", at.call("min", data), zero_number)
+    high = at.call("maximum", at.call("max", data), zero_number)
+    span = at.call("divide", at.call("subtract", high, low), at.like(255.0, data))
+    scale = at.call("where", at.call("equal", span, zero_number), at.like(1.0, data), span)
+    zero = half_to_even(at, at.call("divide", at.call("negative", low), scale))
+    zero = at.cast(at.call("clip", zero, a_min=0.0, a_max=255.0), "uint8")
+    left = _without_zero(at, quantized(at, data, scale, zero, "uint8", -1), zero)
+    right = _without_zero(at, at.arg(1), at.arg(3) if at.has(3) else None)
+    return _in_floats(at, matmul(at, left, right, "int32"), at.call("multiply", scale, at.arg(2)), 4)
+
+
 OPERATORS: dict[str, Convert] = {
     "QuantizeLinear": _quantize,
     "DequantizeLinear": _dequantize,
@@ -224,4 +254,6 @@ OPERATORS: dict[str, Convert] = {
     "com.microsoft.QLinearAveragePool": _qlinear_average,
     "com.microsoft.QLinearGlobalAveragePool": lambda at: _qlinear_average(at, everywhere=True),
     "com.microsoft.QGemm": _qgemm,
+    "com.microsoft.MatMulIntegerToFloat": _matmul_to_floats,
+    "com.microsoft.DynamicQuantizeMatMul": _quantising_matmul,
 }
