@@ -70,9 +70,8 @@ def from_pytorch(
     TVM's: ``aten::linear_0.weight``, with ``use_parser_friendly_name`` such as the Relay parser
     reads without quotes, and with ``preserve_pytorch_scopes`` those of PyTorch's modules. Weights
     are viewed where numpy can.
-    ``custom_convert_map`` has conversions of operators by name, which are given arguments and their
-    dtypes; they come before those that are built in. With ``export_renamed_c_graph_path`` the graph
-    is written there, its values named as spans are.
+    ``custom_convert_map`` has conversions of operators by name, of arguments and their dtypes,
+    which come first. ``export_renamed_c_graph_path`` is where the graph is written, as spans are.
 
     An exported program states its inputs itself; ``input_infos`` may name them otherwise. Weights
     have PyTorch's names, spans are the program's nodes, open extents are named in ``mod.dims``.
@@ -108,8 +107,7 @@ def from_pytorch(
     names = name_graph(graph, named, use_parser_friendly_name, preserve_pytorch_scopes)
     if export_renamed_c_graph_path is not None:
         write_renamed(graph, names.outputs, export_renamed_c_graph_path)
-    importer = Importer(graph, names, custom, default_dtype)
-    return importer.imported(inputs)
+    return Importer(graph, names, custom, default_dtype).imported(inputs)
 
 
 def _record(kind: str) -> AtenOperator | None:
