@@ -28,21 +28,21 @@ def join_small(program: Program, given: frozenset[Buffer]) -> Program:
     The buffers ``given`` are wanted by others, too.
     """
     still = given.union(*(set(pair) for pair in program.views.items()), program.known)
-    readers: dict[Buffer, set[int]] = {}
+    users: dict[Buffer, set[int]] = {}
     for number, part in enumerate(program.stages):
-        for buffer in part.reads():
-            readers.setdefault(buffer, set()).add(number)
+        for buffer in part.reads() | part.writes():
+            users.setdefault(buffer, set()).add(number)
     found: list[Part] = []
     run: list[int] = []
     for number, part in enumerate(program.stages):
         if not _is_small(part, program) or len(run) == _LONGEST:
-            found += _joined(run, program, still, readers)
+            found += _joined(run, program, still, users)
             run = []
         if _is_small(part, program):
             run.append(number)
         else:
             found.append(part)
-    return replace(program, stages=(*found, *_joined(run, program, still, readers)))
+    return replace(program, stages=(*found, *_joined(run, program, still, users)))
 
 
 def _is_small(part: Part, program: Program) -> bool:
@@ -55,9 +55,9 @@ def _is_small(part: Part, program: Program) -> bool:
 
 
 def _joined(
-    run: Sequence[int], program: Program, still: frozenset[Buffer], readers: dict[Buffer, set[int]]
+    run: Sequence[int], program: Program, still: frozenset[Buffer], users: dict[Buffer, set[int]]
 ) -> list[Part]:
-    """Return the stages of a run as one; what only they read lies in shared memory."""
+    """Return the stages of a run as one; what only they use lies in shared memory."""
     stages = [program.stages[number] for number in run]
     members = [stage for stage in stages if isinstance(stage, Stage)]
     if len(members) < 2:
@@ -65,7 +65,7 @@ def _joined(
     local: dict[Buffer, Buffer] = {}
     for stage in members:
         target, size = stage.target, static(size_of(stage.target))
-        if target in still or size is None or not readers.get(target, set()) <= set(run):
+        if target in still or size is None or not users[target] <= set(run):
             continue
         if size * max(bits(target.dtype), 8) // 8 <= _LOCAL_BYTES:
             local[target] = Buffer(target.name, (size_of(target),), target.dtype, "local")

@@ -21,8 +21,8 @@ QUAD = 4
 _DEPTHS = (16, 8)
 # A multiprocessor's products in a cycle.
 _PRODUCTS = 128
-# Cycles of a step at least: its reads take so long, whatever there is to multiply.
-_LATENCY = 700
+# Cycles of a step whatever there is to multiply: reads, a barrier, stores (decision 144).
+_LATENCY = 1000
 # What moving an element takes, in products.
 _MOVED = 24
 
@@ -129,4 +129,4 @@ def cycles(parts: Parts, tile: Tile, device: Device) -> float:
     moved = _MOVED * (tile.rows + tile.columns)
     work = tile.depth * (tile.rows * tile.columns + moved) / _PRODUCTS
     resident = -(-blocks // device.multiprocessors)
-    return steps * max(resident * work, _LATENCY)
+    return steps * max(resident * work, _LATENCY + work)

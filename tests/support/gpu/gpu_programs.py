@@ -70,4 +70,8 @@ def @main(%x: Tensor[(4, 37), int32], %y: Tensor[(64, 8), float16]) {
 def @main(%x: Tensor[(9, 12), float32], %i: Tensor[(9, 5), int64], %u: Tensor[(9, 5), float32]) {
   (take(%x, %i, axis=0, mode="clip"), scatter_elements(%x, abs(%i), %u, axis=1))
 }""",
+    "a tensor of a large part and a small one": """
+def @main(%x: Tensor[(4), float32], %y: Tensor[(30, 300), float32]) {
+  max(concatenate((sum(%y, axis=[1]), exp(%x)), axis=0))
+}""",
 }
