@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from relay2relax.backends.c.fusion.pipeline import RULES, fuse
 from relay2relax.backends.c.fusion.rule import Fusion
@@ -48,28 +49,38 @@ def gpu_schedule(func: PrimFunc, device: Device, constants: frozenset[Buffer] = 
         rules,
     )
     flat = FlatViews(program.memory)
-    stages = [
-        Scheduled(stmt, name, IntImm(0), IntImm(0))
-        for one in program.stages
-        for name, stmt in _kernels(one, flat, device, lambda buffer: flat.views.get(buffer, buffer) in program.known)
-    ]
-    return Schedule(tuple(stages), {**program.views, **flat.views}, flat.begin)
+
+    def known(buffer: Buffer) -> bool:
+        return flat.views.get(buffer, buffer) in program.known
+
+    made = [kernel for stage in program.stages for kernel in _kernels(stage, flat, device, known)]
+    # What is made of weights comes first: between writers of one tensor it would run with them.
+    ordered = sorted(made, key=lambda kernel: not kernel.ahead)
+    stages = tuple(Scheduled(kernel.stmt, kernel.name, IntImm(0), IntImm(0)) for kernel in ordered)
+    return Schedule(stages, {**program.views, **flat.views}, flat.begin)
 
 
-def _kernels(
-    stage: Part, flat: FlatViews, device: Device, known: Callable[[Buffer], bool]
-) -> Iterator[tuple[str, Stmt]]:
-    """Yield the kernels of a stage, each with its name."""
+class _Kernel(NamedTuple):
+    """A kernel with its name, and whether it depends on weights alone."""
+
+    name: str
+    stmt: Stmt
+    ahead: bool = False
+
+
+def _kernels(stage: Part, flat: FlatViews, device: Device, known: Callable[[Buffer], bool]) -> Iterator[_Kernel]:
+    """Yield the kernels of a stage."""
     match stage:
         case Opaque(stmt):
-            yield stage_name(stage), serial_kernel(stmt)
+            yield _Kernel(
+                stage_name(stage), serial_kernel(stmt), bool(stage.writes()) and all(map(known, stage.writes()))
+            )
         case Rows():
-            yield stage_name(stage), by_rows(stage, flat.flatten(stage.stages))
+            yield _Kernel(stage_name(stage), by_rows(stage, flat.flatten(stage.stages)))
         case Blocks():
             raise TypeError("no rule for GPUs makes blocks of rows")
         case Stage():
-            for plain in divided(flat.flatten([stage])[0], known, device):
-                if plain.reduction is None:
-                    yield stage_name(plain), elementwise(plain)
-                else:
-                    yield stage_name(plain), product(plain, device) or reduction(plain)
+            *before, plain = divided(flat.flatten([stage])[0], known, device)
+            for one in (*before, plain):
+                own = elementwise(one) if one.reduction is None else product(one, device) or reduction(one)
+                yield _Kernel(stage_name(one), own, known(one.target) or (one is not plain and one.reduction is None))

@@ -126,6 +126,22 @@ def @main(%x: Tensor[(1, 16, 12, 12), float32], %v: Tensor[(32, 16, 3, 3), float
     assert not any("pad" in name for name in names)
 
 
+def test_weights_are_laid_out_once_where_products_are_parts_of_one_tensor() -> None:
+    reports, _, found, wanted = with_weights(
+        """
+def @main(%x: Tensor[(1, 16, 12, 12), float32], %v: Tensor[(16, 16, 3, 3), float32],
+          %w: Tensor[(32, 16, 3, 3), float32]) {
+  %0 = nn.conv2d(%x, %v, padding=[1, 1, 1, 1], channels=16, kernel_size=[3, 3]);
+  %1 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=32, kernel_size=[3, 3]);
+  concatenate((%0, %1), axis=1)
+}""",
+        ["v", "w"],
+    )
+    check(found, wanted)
+    # One kernel for each product, and none that only moves.
+    assert len(reports) == 2
+
+
 def test_a_long_sum_with_few_results_is_done_in_parts() -> None:
     reports, names, found, wanted = with_weights(
         """
