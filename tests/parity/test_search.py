@@ -146,6 +146,7 @@ def test_what_handlers_raise_is_said_with_their_names() -> None:
     def broken(*given: object) -> object:
         raise KeyError("mine")
 
-    for handler in ({"relax": {"nn.relu": broken}}, {"tensorir": {"nn.relu": broken}}):
+    handlers: list[dict[str, Any]] = [{"relax": {"nn.relu": broken}}, {"tensorir": {"nn.relu": broken}}]
+    for handler in handlers:
         with ops.handlers(**handler), pytest.raises(ExtensionError, match=r"the handler of nn\.relu raised KeyError"):
             (translator.via_graph if "relax" in handler else translator.lower_to_tir)(model())
