@@ -52,7 +52,8 @@ class Artefact:
 def find_artefacts(places: Sequence[Path]) -> tuple[Artefact, ...]:
     """Return the models in files and folders, in the order of their names.
 
-    A file that is named is one whatever it holds. Folders that ``convert`` wrote are passed by.
+    A file that is named is one whatever it holds. Folders that ``convert`` wrote are passed by. One
+    that may not be looked into stands for what is in it.
     Raises FileError for a place that is not there.
     """
     found: dict[Path, Artefact] = {}
@@ -78,7 +79,8 @@ def _told_apart(artefacts: Iterable[Artefact]) -> Iterator[Artefact]:
 
 
 def _in_folder(root: Path) -> Iterator[Artefact]:
-    for folder, inner, names in os.walk(root):
+    lost: list[OSError] = []
+    for folder, inner, names in os.walk(root, onerror=lost.append):
         here = Path(folder)
         if (here / MANIFEST).exists():
             inner.clear()
@@ -97,11 +99,15 @@ def _in_folder(root: Path) -> Iterator[Artefact]:
             else:
                 params = _by_fit(model, left)
                 yield Artefact(name, model, params, "fit" if params else "")
+    for error in lost:
+        closed = Path(os.fsdecode(error.filename))
+        yield Artefact(f"{visible(closed.relative_to(root).as_posix())}/", closed)
 
 
 def _holds_model(path: Path) -> bool:
     if not path.is_file():
-        return False
+        # A link that leads nowhere was a model once.
+        return path.suffix in _MODELS and path.is_symlink() and not path.exists()
     if path.suffix in _MODELS:
         return True
     try:

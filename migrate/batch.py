@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from relay2relax import __version__
+from relay2relax.core.errors import FileError
 from relay2relax.migrate.artefacts import Artefact, find_artefacts
 from relay2relax.migrate.conversion import Job, Running, convert_one
 from relay2relax.migrate.report.model import Entry, Report
@@ -106,7 +107,7 @@ def _key(job: Job) -> str:
     """Return the key of a job, "" where its files cannot be read: then ``convert`` says why."""
     try:
         return key_of(job, __version__)
-    except OSError:
+    except FileError:
         return ""
 
 

@@ -105,7 +105,10 @@ def convert_one(job: Job, running: Running | None = None) -> Entry:
     Its process is known to ``running``, and is ended after the time that it has.
     """
     running = running or Running()
-    done = _run(job.command(), job.seconds, running)
+    try:
+        done = _run(job.command(), job.seconds, running)
+    except OSError as error:
+        return _entry(job, Verdict.CRASHED, f"no process can be started for it: {error.strerror or error}")
     if done is None:
         return _entry(job, Verdict.STOPPED, f"it took more than {job.seconds:g} s")
     entry = entry_of(job, *done)
@@ -149,8 +152,15 @@ def entry_of(job: Job, code: int, printed: bytes, said: bytes) -> Entry:
         return _entry(job, Verdict.CRASHED, last[-1] if last else f"it ended with {code}, and printed nothing")
     problems = tuple(_problem(one) for one in document["errors"])
     if code not in (ExitCode.FINE, ExitCode.DIFFERS) and "check" not in document:
+        if any(_is_of_outputs(job, one) for one in document["errors"]):
+            return _entry(job, Verdict.STOPPED, *problems)
         return _entry(job, _FAILED.get(code, Verdict.CRASHED), *problems)
     return _converted(job, document, problems)
+
+
+def _is_of_outputs(job: Job, error: Mapping[str, Any]) -> bool:
+    """Whether an error is of what was to be written, a full disk say: the model is not to blame."""
+    return f"{error['file']}/".startswith(f"{visible(str(job.folder))}/")
 
 
 def _converted(job: Job, document: Mapping[str, Any], problems: Sequence[str]) -> Entry:

@@ -12,7 +12,8 @@ class Verdict(Enum):
     no operator for. ``lossy``  something that the model says is dropped. ``unchecked``  it was
     converted, and could not be compared. ``difference``  it was converted, and computes something
     else than Relay. ``refused``  it cannot be translated. ``unreadable``  it cannot be read.
-    ``stopped``  it reached a limit of time or memory. ``crashed``  it ended the process.
+    ``stopped``  it reached a limit of time or memory, or its files could not be written.
+    ``crashed``  it ended the process.
     """
 
     FINE = "fine"

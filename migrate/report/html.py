@@ -20,7 +20,7 @@ _ADVICE = {
     Verdict.DIFFERENCE: "Do not use it. Below stands what differs, where, and what to do.",
     Verdict.REFUSED: "relay2relax explain CODE says more of each problem, and what helps.",
     Verdict.UNREADABLE: "Look at the file: relay2relax explain CODE says what was expected.",
-    Verdict.STOPPED: "Run it again with a larger --timeout or --limit-memory.",
+    Verdict.STOPPED: "Run it again with a larger --timeout or --limit-memory, or with more room on the disk.",
     Verdict.CRASHED: "Please report it, with the model or its first failing part.",
 }
 _STYLE = """

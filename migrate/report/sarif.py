@@ -20,7 +20,7 @@ _MEANINGS = {
     Verdict.DIFFERENCE: "The result computes something else than Relay",
     Verdict.REFUSED: "The model cannot be translated",
     Verdict.UNREADABLE: "The model cannot be read",
-    Verdict.STOPPED: "A limit of time or memory was reached",
+    Verdict.STOPPED: "A limit of time, memory or the disk was reached",
     Verdict.CRASHED: "Converting the model ended the process",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -80,3 +81,18 @@ def test_files_of_one_name_are_told_apart(tmp_path: Path) -> None:
 def test_a_place_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="No such file"):
         find_artefacts([tmp_path / "none"])
+
+
+def test_what_cannot_be_looked_at_is_an_artefact(tmp_path: Path) -> None:
+    (tmp_path / "gone.relay").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "dir.relay").mkdir()
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    (locked / "net.relay").write_text(model())
+    locked.chmod(0)
+    try:
+        shut = not os.access(locked, os.R_OK)
+        names = [one.name for one in find_artefacts([tmp_path])]
+    finally:
+        locked.chmod(0o700)
+    assert names == ["gone.relay", "locked/" if shut else "locked/net.relay"]

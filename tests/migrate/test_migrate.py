@@ -68,6 +68,33 @@ def test_every_model_has_its_folder_and_its_entry(models: Path, tmp_path: Path) 
     assert {step.entry.name for step in steps if not step.again} == {"good.relay"}
 
 
+def test_what_cannot_be_read_is_an_entry(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "gone.relay").symlink_to(tmp_path / "nowhere")
+    report, _ = run(tmp_path / "models", tmp_path / "out", "--no-check")
+    (one,) = report.models
+    assert one.verdict == "unreadable"
+    assert "gone.relay" in one.why[0]
+
+
+def test_a_disk_that_is_full_is_no_fault_of_the_model(models: Path, tmp_path: Path) -> None:
+    # A file stands where the folder of the model belongs, as good as a disk without room.
+    (tmp_path / "out" / "models").mkdir(parents=True)
+    (tmp_path / "out" / "models" / "good.relay").write_text("mine")
+    report, _ = run(models, tmp_path / "out", "--no-check")
+    assert verdicts(report)["good.relay"] == "stopped"
+    assert (tmp_path / "out" / "models" / "good.relay").read_text() == "mine"
+    (tmp_path / "out" / "models" / "good.relay").unlink()
+    again, steps = run(models, tmp_path / "out", "--no-check")
+    assert verdicts(again)["good.relay"] == "unchecked"
+    assert [step.entry.name for step in steps if not step.again] == ["good.relay"]
+
+
+def test_a_process_that_does_not_start_is_an_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
+    assert convert_one(job(tmp_path)).verdict == "crashed"
+
+
 def command(models: Path, out: Path, *more: str) -> list[str]:
     return [sys.executable, "-m", "relay2relax", "migrate", str(models), "--out", str(out), "--no-check", *more]
 
