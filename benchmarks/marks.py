@@ -93,11 +93,13 @@ def _of_six(verdict: Callable[..., Verdict], promise: str, values: Mapping[str, 
 
 
 def best_peer(name: str, row: Mapping[str, Any]) -> tuple[str, float] | None:
-    """Return who of ONNX Runtime and PyTorch, in this run, and TVM 0.18, by its mark, is fastest.
+    """Return who of ONNX Runtime, OpenVINO and PyTorch, as it is and compiled, in this run, and TVM
+    0.18, by its mark, is fastest.
 
     And its seconds.
     """
-    times = {peer: row[peer]["run"] for peer in ("onnxruntime", "pytorch") if "run" in row.get(peer, {})}
+    others = ("onnxruntime", "openvino", "pytorch", "inductor")
+    times = {peer: row[peer]["run"] for peer in others if "run" in row.get(peer, {})}
     if name in MARKS:
         times["mark"] = MARKS[name].relay
     return min(times.items(), key=lambda one: one[1], default=None)
@@ -117,7 +119,7 @@ def speed(rows: Mapping[str, Any]) -> Iterator[Verdict]:
     runs = {name: row["c"]["run"] for name, row in marked.items() if "run" in row.get("c", {})}
     best = {name: best_peer(name, marked[name]) for name in runs}
     against = {name: runs[name] / peer[1] for name, peer in best.items() if peer}
-    promise = "C against the best of ONNX Runtime, PyTorch and TVM 0.18's mark"
+    promise = "C against the best of ONNX Runtime, OpenVINO, PyTorch and TVM 0.18's mark"
     yield _of_six(_mean, f"{promise}, geometric mean ≤ 1.0", against, lambda mean: mean <= 1.0)
     yield _of_six(_most, f"{promise}, none above 1.3", against, 1.3)
     yield _of_six(_most, f"{promise}, first step: none above 2", against, 2.0)

@@ -84,7 +84,9 @@ def peer(name: str, case: Case, seconds: float) -> dict[str, Any]:
         return {"failed": f"another result: {wrong[0]}"}
     digest = hashlib.sha256(b"".join(one.tobytes() for one in found)).hexdigest()
     run = median_seconds(ready.run, seconds)
-    return {**ready.seconds, "run": run, "digest": digest, "grown": resident("VmHWM") - before}
+    moved = sum(array.nbytes for array in (*model.given, *model.weights.values(), *found))
+    work = {} if ready.operations is None else {"operations": ready.operations(), "bytes": moved}
+    return {**ready.seconds, **work, "run": run, "digest": digest, "grown": resident("VmHWM") - before}
 
 
 def resident(what: str, reset: bool = False) -> int:

@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import machine
 import numpy as np
 from common import Case, Options, shown, table
 from measure import ask
 from speed import HEADS
+
+from relay2relax.backends.c import peak
 
 MICRO_PEERS = ("c", "onnxruntime", "pytorch")
 FLOAT_BYTES = 4
@@ -108,8 +109,8 @@ def run(options: Options) -> dict[str, Any]:
     peers = [one for one in MICRO_PEERS if not options.peers or one in options.peers]
     if not names or not peers:
         return {}
-    flops = machine.peak_flops()
-    far = machine.bandwidth(512 << 20)
+    flops = peak.peak_flops()
+    far = peak.bandwidth(512 << 20)
     print(f"\nmeasured: {flops / 1e9:.0f} GFLOP/s of multiply-adds, {far / 1e9:.1f} GB/s read and written in memory")
     limit = options.limit * len(names) / 4
     found = {peer: ask(peer, names, options.seconds / 2, limit) for peer in peers}
@@ -118,7 +119,7 @@ def run(options: Options) -> dict[str, Any]:
     for name in names:
         chosen = CASES[name]
         work = chosen.operations or chosen.moved
-        most = flops if chosen.operations else machine.bandwidth(chosen.moved)
+        most = flops if chosen.operations else peak.bandwidth(chosen.moved)
         cells = []
         results[name] = {"work": work, "most per second": most}
         for peer in peers:

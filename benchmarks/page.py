@@ -22,8 +22,13 @@ if TYPE_CHECKING:
 
 BEGIN, END = "<!-- results of `make bench` -->", "<!-- end of the results -->"
 GREY = "#808080"
-COLOURS = {"onnxruntime": "#4575b4", "pytorch": "#d9822b", "tvm_scheduled": "#9467bd"}
-NAMES = {"onnxruntime": "ONNX Runtime", "pytorch": "PyTorch", "tvm_scheduled": "TVM, our schedules"}
+COLOURS = {"onnxruntime": "#4575b4", "openvino": "#3a9a5b", "pytorch": "#d9822b", "tvm_scheduled": "#9467bd"}
+NAMES = {
+    "onnxruntime": "ONNX Runtime",
+    "openvino": "OpenVINO",
+    "pytorch": "PyTorch",
+    "tvm_scheduled": "TVM, our schedules",
+}
 
 
 def write(page: Path, results: Mapping[str, Any], tables: Sequence[Table], verdicts: Sequence[Verdict]) -> list[Path]:
@@ -90,6 +95,11 @@ def _plots(folder: Path, results: Mapping[str, Any]) -> Iterator[tuple[str, Path
         path = folder / "benchmarks-runs.svg"
         _draw(path, lambda axes: _bars(axes, runs), (9, 0.42 * len(runs) + 1.6))
         yield "Time of a run against relay2relax's C backend, by model", path
+    shares = {name: row["c"]["share"] for name, row in models.items() if "share" in row.get("c", {})}
+    if shares:
+        path = folder / "benchmarks-limits.svg"
+        _draw(path, lambda axes: _shares(axes, shares), (9, 0.3 * len(shares) + 1.2))
+        yield "Share of the physical limit that the C backend reaches, by model", path
     chain = results.get("chain", {})
     if chain:
         path = folder / "benchmarks-chain.svg"
@@ -113,6 +123,17 @@ def _bars(axes: Axes, runs: Mapping[str, Mapping[str, float]]) -> None:
     axes.tick_params(axis="x", which="minor", labelsize="x-small")
     axes.axvline(1.0, color=GREY, linewidth=1.2)
     axes.set_xlabel("time of a run against relay2relax's C backend: right of the line is slower")
+
+
+def _shares(axes: Axes, shares: Mapping[str, float]) -> None:
+    """Draw the share of what the machine can do, model by model, the lowest last."""
+    order = sorted(shares, key=lambda name: -shares[name])
+    axes.barh(range(len(order)), [shares[name] for name in order], 0.6, color=COLOURS["onnxruntime"], label="C")
+    axes.set_yticks(range(len(order)), order)
+    axes.invert_yaxis()
+    axes.set_xlim(0, 1)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+    axes.set_xlabel("least time by operations or bytes, as a share of the time of a run")
 
 
 def _growth(axes: Axes, chain: Mapping[str, Any]) -> None:

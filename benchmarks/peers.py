@@ -1,9 +1,9 @@
 """Who runs a model: our backends, apache-tvm on our plain and our scheduled script, ONNX Runtime,
-PyTorch.
+OpenVINO, PyTorch as it is and compiled by inductor.
 
 Weights are bound for everybody, as ``relay.build(mod, params=params)`` had them: packing them is
-part of the build. No model is defined twice: ONNX Runtime and PyTorch get what ``graph.to_onnx``
-makes of the Relay module.
+part of the build. No model is defined twice: The last four get what ``graph.to_onnx`` makes of
+the Relay module.
 """
 
 from __future__ import annotations
@@ -44,19 +44,30 @@ class Model:
 @dataclass
 class Ready:
     """A built model: one run, the arrays in what a run returned, and the seconds of what came
-    before.
+    before; the operations on floats and the bytes of weights, inputs and results that one run comes
+    to, where they are known.
     """
 
     run: Callable[[], Any]
     arrays: Callable[[Any], Sequence[np.ndarray]]
     seconds: dict[str, float] = field(default_factory=dict)
+    operations: Callable[[], float] | None = None
 
 
 def _ours(model: Model, target: str) -> Ready:
     translate, relax = timed(model.relax)
     build, executable = timed(lambda: backends.build(relax, target=target))
     main, given = backends.VirtualMachine(executable)["main"], model.given
-    return Ready(lambda: main(*given), translator.flatten, {"translate": translate, "build": build})
+    native = executable.native
+
+    def operations() -> float:
+        """Return what the stages of one run come to, as the schedules count it."""
+        with native.profiled():
+            main(*given)
+        return float(sum(one.operations for one in native.kernel_times()))
+
+    seconds = {"translate": translate, "build": build}
+    return Ready(lambda: main(*given), translator.flatten, seconds, operations if native else None)
 
 
 def _tvm(model: Model, schedule: str | None) -> Ready:
@@ -92,14 +103,29 @@ def _onnx_runtime(model: Model) -> Ready:
     return Ready(lambda: session.run(None, feed), lambda result: result, {"build": build})
 
 
-def _pytorch(model: Model) -> Ready:
+def _pytorch(model: Model, compiled: bool = False) -> Ready:
     import torch
     from torch_peer import run_by_torch
 
     torch.set_num_threads(THREADS)
-    run = torch.inference_mode()(run_by_torch(model.onnx()))
+    plain = torch.inference_mode()(run_by_torch(model.onnx()))
+    run = torch.compile(plain) if compiled else plain
     given = [torch.from_numpy(array) for array in model.given]
-    return Ready(lambda: run(*given), lambda result: [one.numpy() for one in result])
+    # What is to be compiled is so in the first run.
+    build, _ = timed(lambda: run(*given))
+    seconds = {"build": build} if compiled else {}
+    return Ready(lambda: run(*given), lambda result: [one.numpy() for one in result], seconds)
+
+
+def _openvino(model: Model) -> Ready:
+    import openvino
+
+    content = model.onnx().SerializeToString()
+    options = {"INFERENCE_NUM_THREADS": THREADS, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}
+    core = openvino.Core()
+    build, compiled = timed(lambda: core.compile_model(core.read_model(content), "CPU", options))
+    request, feed = compiled.create_infer_request(), dict(enumerate(model.given))
+    return Ready(lambda: request.infer(feed), lambda result: list(result.values()), {"build": build})
 
 
 PEERS: dict[str, Callable[[Model], Ready]] = {
@@ -108,5 +134,14 @@ PEERS: dict[str, Callable[[Model], Ready]] = {
     "tvm": lambda model: _tvm(model, None),
     "tvm_scheduled": lambda model: _tvm(model, "cpu"),
     "onnxruntime": _onnx_runtime,
+    "openvino": _openvino,
     "pytorch": _pytorch,
+    "inductor": lambda model: _pytorch(model, compiled=True),
 }
+# Compiling takes them minutes: they are measured where they are asked for by name.
+SLOW = ("inductor",)
+
+
+def chosen(names: Sequence[str]) -> list[str]:
+    """Return the peers that ``names`` asks for: where it is empty, all but the slow ones."""
+    return [one for one in PEERS if (one in names if names else one not in SLOW)]

@@ -14,7 +14,8 @@ a schedule and packed weights, beside a build for C), ``migrating`` (a folder of
 bare loop), ``memory`` (peak memory of reading,
 inference and translation over a module with 500 MB of params), ``micro`` (single operators as a
 share of what the machine can do), ``guards`` (what looking at indices costs), ``speed`` (the models
-on numpy, C, apache-tvm, ONNX Runtime and PyTorch: runs, builds, memory, dynamic batch). Model cases
+on numpy, C, apache-tvm, ONNX Runtime, OpenVINO and PyTorch: runs, builds, memory, dynamic batch;
+held to AVX2 once more; shares of what the machine can do). Model cases
 are read from RELAY2RELAX_GOLDEN or from ../shared/golden beside the checkout; sections that need
 them say so where they are absent. Below the tables stands what is promised, and whether it holds.
 docs/benchmarks.md explains the numbers.
@@ -78,7 +79,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="what to measure (all when none is given)")
     parser.add_argument("--models", type=_names, default=(), help="models, or programs of micro, by name (all)")
-    parser.add_argument("--peers", type=_names, default=(), help=f"some of {','.join(PEERS)} (all)")
+    parser.add_argument("--peers", type=_names, default=(), help=f"some of {','.join(PEERS)} (all but inductor)")
     parser.add_argument("--seconds", type=float, default=Options.seconds, help="to measure one thing for")
     parser.add_argument("--limit", type=float, default=Options.limit, help="seconds to wait for one peer on one model")
     parser.add_argument("--out", type=Path, default=Path("out/bench.json"), help="where the JSON goes")
@@ -89,7 +90,7 @@ def main() -> None:
         parser.error(f"unknown peer {unknown[0]!r}; there are: {', '.join(PEERS)}")
     options = Options(given.models, given.peers, given.seconds, given.limit)
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {THREADS} threads")
-    print(", ".join(map(_version, ("numpy", "apache-tvm", "onnxruntime", "torch"))))
+    print(", ".join(map(_version, ("numpy", "apache-tvm", "onnxruntime", "openvino", "torch"))))
     start, results, stopped = time.perf_counter(), {}, False
     # Whoever stops the run gets the tables and the JSON of what was measured until then.
     signal.signal(signal.SIGTERM, signal.default_int_handler)

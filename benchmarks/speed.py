@@ -4,6 +4,7 @@ and each peer.
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tempfile
 import time
@@ -14,10 +15,25 @@ from common import Options, geometric_mean, model_names, shown, table
 from dynamic_batch import LARGER
 from marks import MARKS, best_peer, building
 from measure import MEASUREMENTS, ask
-from peers import PEERS
+from peers import chosen
+
+from relay2relax.backends.c import peak
+from relay2relax.backends.c.toolchain import find_compiler
 
 # Who is who in tables.
-HEADS = {"numpy": "numpy", "c": "c", "tvm": "tvm", "tvm_scheduled": "script", "onnxruntime": "ort", "pytorch": "torch"}
+HEADS = {
+    "numpy": "numpy",
+    "c": "c",
+    "tvm": "tvm",
+    "tvm_scheduled": "script",
+    "onnxruntime": "ort",
+    "openvino": "ov",
+    "pytorch": "torch",
+    "inductor": "inductor",
+}
+# Who can be held to AVX2, and how; ONNX Runtime asks the processor, and cannot.
+HELD = ("c", "openvino", "pytorch", "inductor")
+_AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 # What is measured of a model beside its peers: C once more from the cache and on one thread, any
 # batch, peak memory.
 EXTRAS = ("c_cached", *MEASUREMENTS)
@@ -27,7 +43,7 @@ def measure(name: str, options: Options, found: dict[str, dict[str, Any]]) -> No
     """Put into ``found`` what everybody who was asked for took for the model ``name``."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {"RELAY2RELAX_CACHE": cache}
-        for what in chosen(options):
+        for what in what_to_measure(options):
             start = time.perf_counter()
             if what == "c_cached":
                 given = {**environment, "RELAY2RELAX_THREADS": "1"}
@@ -36,11 +52,25 @@ def measure(name: str, options: Options, found: dict[str, dict[str, Any]]) -> No
                 found[what] = ask(what, [name], options.seconds, options.limit, environment)[name]
             seen = found[what].get("failed") or shown(found[what].get("run"), 1e3) or "measured"
             print(f"  {name}, {what}: {seen} ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
+        held = _held_to_avx2()
+        for what in HELD if held else ():
+            if what in chosen(options.peers):
+                asked = ask(what, [name], options.seconds / 2, options.limit, {**environment, **(held or {})})
+                found[f"{what} avx2"] = asked[name]
 
 
-def chosen(options: Options) -> list[str]:
+def _held_to_avx2() -> dict[str, str] | None:
+    """Return the variables that hold who can be held to AVX2; None where there is nothing to
+    hold.
+    """
+    compiler = find_compiler()
+    wide = "__AVX512F__" in compiler.macros
+    return {**_AVX2, "CC": f"{shlex.join(compiler.command)} -march=x86-64-v3"} if wide else None
+
+
+def what_to_measure(options: Options) -> list[str]:
     """Return the peers that were asked for; what is measured of C comes with C."""
-    peers = [one for one in PEERS if not options.peers or one in options.peers]
+    peers = chosen(options.peers)
     return [*peers, *(EXTRAS if "c" in peers else ())]
 
 
@@ -57,10 +87,12 @@ def run(options: Options) -> dict[str, Any]:
     rows = {name: row for name, row in rows.items() if row}
     if not rows:
         return {"stopped": True, "models": {}} if stopped else {}
-    peers = [one for one in PEERS if not options.peers or one in options.peers]
+    peers = chosen(options.peers)
     _runs(rows, peers)
+    _held(rows)
     _grown(rows, peers)
     if "c" in peers:
+        _limits(rows)
         _builds(rows)
         _memory(rows)
     _machine(rows)
@@ -90,7 +122,50 @@ def _runs(rows: Mapping[str, Any], peers: list[str]) -> None:
         )
     head = ["model", *(HEADS[one] for one in peers), "mark", "c/best", "best", "tvm/script", "tvm/c"]
     title = "Milliseconds per run on two threads, medians (script: TVM with our schedules; ort: ONNX Runtime;"
-    table(f"{title}\nmark: Relay in TVM 0.18, recorded; best: of ort, torch and mark)", head, lines)
+    table(f"{title}\nov: OpenVINO; mark: Relay in TVM 0.18, recorded; best: of all but tvm and script)", head, lines)
+
+
+def _held(rows: Mapping[str, Any]) -> None:
+    """Print the runs of everybody who was held to AVX2."""
+    lines = []
+    for name, row in rows.items():
+        runs = {one: row.get(f"{one} avx2", {}).get("run") for one in HELD}
+        best = min((one for peer, one in runs.items() if one and peer != "c"), default=None)
+        cells = ["–" if one is None else shown(one, 1e3) for one in runs.values()]
+        lines.append([name, *cells, shown(runs["c"] / best) if runs["c"] and best else ""])
+    if any("c avx2" in row for row in rows.values()):
+        title = "Milliseconds per run with AVX2 alone (ONNX Runtime chooses by itself, and cannot be held to it)"
+        table(title, ["model", *(HEADS[one] for one in HELD), "c/best"], lines)
+
+
+def _limits(rows: Mapping[str, Any]) -> None:
+    """Print the least that a run can take by what the machine was measured to do, and put the share
+    of it that C reaches into its row.
+
+    A run takes at least its operations at the rate of multiply-adds in registers, and its weights,
+    inputs and results once at the rate of memory traffic of that size.
+    """
+    lines = []
+    for name, row in rows.items():
+        found = row.get("c", {})
+        if not found.get("operations"):
+            continue
+        work, moved = found["operations"] / peak.peak_flops(), found["bytes"] / peak.bandwidth(_rounded(found["bytes"]))
+        found["share"] = max(work, moved) / found["run"]
+        cells = [shown(one, 1e3) for one in (work, moved, found["run"])]
+        lines.append([name, *cells, "operations" if work > moved else "memory", f"{found['share']:.0%}"])
+    lines.sort(key=lambda line: int(line[-1].rstrip("%")))
+    if lines:
+        title = (
+            f"Share of the physical limit (at {peak.peak_flops() / 1e9:.0f} GFLOP/s; operations as the schedules\n"
+            "count them, fewer with Winograd; weights, inputs and results at the rate of as many bytes moved)"
+        )
+        table(title, ["model", "operations ms", "memory ms", "c ms", "limit", "share"], lines)
+
+
+def _rounded(size: int) -> int:
+    """Return a power of two: bandwidth is measured for few sizes."""
+    return max(1 << 16, 1 << (size - 1).bit_length())
 
 
 def _grown(rows: Mapping[str, Any], peers: list[str]) -> None:

@@ -13,7 +13,8 @@ import tempfile
 from dataclasses import asdict, dataclass
 
 from relay2relax.cli import outcome, screen
-from relay2relax.core import CompilerError
+from relay2relax.core import CompilerError, FileError
+from relay2relax.core.amounts import counted
 from relay2relax.core.errors import ExitCode
 
 # With less room than this, builds and converted models may not fit.
@@ -52,6 +53,24 @@ def _compiler() -> Finding:
     except CompilerError as error:
         first = error.diagnostics[0]
         return Finding(name, first.title, False, purpose, first.help, needed=True)
+
+
+def _processor() -> Finding:
+    """Say what the schedules take the processor for, and what it was measured to do."""
+    from relay2relax.backends.c.peak import peak_flops
+    from relay2relax.backends.c.toolchain import find_compiler
+    from relay2relax.backends.threads import thread_count
+
+    purpose = "how kernels of backend c are cut"
+    try:
+        machine, rate = find_compiler().machine, peak_flops()
+    except (CompilerError, FileError):
+        return Finding("processor", platform.machine(), False, purpose, "see C compiler")
+    caches = " and ".join(f"{size >> 10} KiB" for size in (machine.first_cache_bytes, machine.cache_bytes))
+    said = f"{machine.registers} vectors of {machine.vector_bytes} bytes, caches of {caches}"
+    return Finding(
+        "processor", f"{said}, {rate / 1e9:.0f} GFLOP/s on {counted(thread_count(), 'thread')}", True, purpose
+    )
 
 
 def _cache() -> Finding:
@@ -118,6 +137,7 @@ def findings() -> tuple[Finding, ...]:
         Finding("python", platform.python_version(), True, "everything", needed=True),
         Finding("numpy", metadata.version("numpy"), True, "everything", needed=True),
         _compiler(),
+        _processor(),
         _cache(),
         _room(),
         _tvm(),

@@ -56,7 +56,6 @@ def parts() -> SimpleNamespace:
     """The modules of the benchmarks, which import each other by their bare names."""
     import common
     import dynamic_batch
-    import machine
     import marks
     import measure
     import micro
@@ -67,7 +66,6 @@ def parts() -> SimpleNamespace:
     return SimpleNamespace(
         common=common,
         dynamic_batch=dynamic_batch,
-        machine=machine,
         marks=marks,
         measure=measure,
         micro=micro,

@@ -1,5 +1,5 @@
-"""What this machine can do: fused multiply-adds and memory traffic of small C kernels, on all
-threads at once.
+"""What this machine was measured to do: fused multiply-adds and memory traffic of small C kernels,
+on all threads at once.
 
 The kernels go through the compiler, flags and cache of the C backend, so they use the same
 instructions as its code.
@@ -14,11 +14,11 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-from threads import THREADS
 
 from relay2relax.backends.c.loading import load
 from relay2relax.backends.c.toolchain import compile_object, find_compiler
 from relay2relax.backends.c.unit import Unit
+from relay2relax.backends.threads import thread_count
 
 # Threads run for so long, in stretches of at least so long.
 _SECONDS = 0.5
@@ -68,7 +68,7 @@ def _rate(kernel: Callable[[int, int], None], per_round: float) -> float:
 
     Each thread's best stretch counts, so that what else runs on the machine disturbs little.
     """
-    best = [0.0] * THREADS
+    best = [0.0] * thread_count()
 
     def work(thread: int) -> None:
         rounds, seconds, end = 1, 0.0, time.perf_counter() + _SECONDS
@@ -78,7 +78,7 @@ def _rate(kernel: Callable[[int, int], None], per_round: float) -> float:
             best[thread] = max(best[thread], rounds / seconds)
             rounds *= 2 if seconds < _STRETCH else 1
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(THREADS)]
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(best))]
     for one in threads:
         one.start()
     for one in threads:
@@ -88,13 +88,14 @@ def _rate(kernel: Callable[[int, int], None], per_round: float) -> float:
 
 @lru_cache(maxsize=None)
 def peak_flops() -> float:
-    """Return the floating-point operations per second of multiply-adds in registers.
+    """Return the floating-point operations per second of multiply-adds in registers, each of which
+    counts as two, on as many threads as a module uses.
 
-    Each counts as two.
+    Measuring takes half a second. Raises CompilerError where there is no compiler.
     """
     library, width = _library(), find_compiler().machine.vector_bytes
     count = _accumulators()
-    storage = np.zeros((THREADS, 2 * count * width // 4), np.float32)
+    storage = np.zeros((thread_count(), 2 * count * width // 4), np.float32)
     # Vectors are stored at multiples of their size.
     addresses = [row.ctypes.data + -row.ctypes.data % width for row in storage]
 
@@ -108,9 +109,12 @@ def peak_flops() -> float:
 def bandwidth(size: int) -> float:
     """Return the bytes per second read and written where all threads together read one half of
     ``size`` bytes, and write the other, again and again: from a cache where they fit.
+
+    Measuring takes half a second. Raises CompilerError where there is no compiler.
     """
-    library, count = _library(), size // 8 // THREADS
-    arrays = np.ones((THREADS, 2, count), np.float32)
+    library, threads = _library(), thread_count()
+    count = size // 8 // threads
+    arrays = np.ones((threads, 2, count), np.float32)
 
     def kernel(thread: int, rounds: int) -> None:
         source, target = (ctypes.c_void_p(one.ctypes.data) for one in arrays[thread])
