@@ -9,10 +9,12 @@ from typing import Any, Union
 import numpy as np
 
 from relay2relax.backends import create_executor
+from relay2relax.backends.relay.kernels import static_signatures
 from relay2relax.core.dtype import Array, is_float, of_array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.ops.registry.attributes import attr_fields
+from relay2relax.ops.registry.lower import lower_call
 from relay2relax.parity.tables import data_frame, html_table
 from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Let, Match, Op, Var
@@ -20,9 +22,13 @@ from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, rewrite
 from relay2relax.relay_ir.ir.types import floats_as
 from relay2relax.relay_ir.transform.infrastructure import map_functions
+from relay2relax.tir.ir.expr import BufferLoad, Cast, FloatImm
+from relay2relax.tir.ir.visit import all_expressions, subexpressions
 from relay2relax.translator.arguments import Argument, flatten
 
 _WIDE = "float64"
+# Expressions that have a dtype which is theirs, and no part of a name.
+_VALUES = (Cast, FloatImm, BufferLoad)
 # What results are compared with: Relay on numpy, or what was recorded.
 REFERENCE = "the reference"
 
@@ -77,8 +83,9 @@ def in_float64(mod: IRModule) -> IRModule:
     """Return ``mod`` with float64 for every float dtype, in types, constants and attributes.
 
     Numbers are not rounded on the way that the program rounds. Raises UnsupportedError where that
-    is another program: where bits of a float are looked at, or a type rule asks for its own dtype,
-    as quantised operators do for scales.
+    is another program: where bits of a float are looked at, a type rule asks for its own dtype, as
+    quantised operators do for scales, or the definition of an operator does, as that of resizing
+    for places.
     """
 
     def change(function: Function) -> Function:
@@ -87,9 +94,16 @@ def in_float64(mod: IRModule) -> IRModule:
         return made
 
     try:
-        return infer_type(replace(map_functions(mod, change), types={}))
+        wide = infer_type(replace(map_functions(mod, change), types={}))
     except Relay2RelaxError as error:
         raise _no_float64(error.diagnostics[0].title) from error
+    for op, attrs, types in dict.fromkeys(static_signatures(wide.types)):
+        func = lower_call(op, attrs, types, op.infer(attrs, *types), "wide")
+        found = (part for one in all_expressions(func.body) for part in subexpressions(one))
+        narrow = sorted({one.dtype for one in found if isinstance(one, _VALUES) and is_float(one.dtype)} - {_WIDE})
+        if narrow:
+            raise _no_float64(f"{op.name} is defined by {', '.join(narrow)} within")
+    return wide
 
 
 def judge(

@@ -92,3 +92,12 @@ def test_a_comparison_is_judged() -> None:
     assert [*found.errors] == ["the reference", "lower_to_tir on numpy", "via_graph on numpy", "exact"]
     assert found.errors["exact"] < 1e-15
     assert all(0 < error < 1e-6 for name, error in found.errors.items() if name != "exact")
+
+
+def test_what_is_defined_by_narrow_floats_has_no_verdict() -> None:
+    text = """#[version = "0.0.5"]
+    def @main(%x: Tensor[(1, 4, 4), float32]) {
+      image.resize1d(%x, size=[8], roi=[0f, 0f], method="cubic", rounding_method="")
+    }"""
+    with pytest.raises(UnsupportedError, match=r"image\.resize1d is defined by float32 within"):
+        parity.in_float64(relay_ir.infer_type(relay_ir.parse(text)))

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from oracle.apart import both, may_be_apart, of_group, ulps
+from oracle.exact import exact_outputs
 from recorded_cases import arguments, called, entry, has_data, typed_case
-from sweep import sampled
+from sweep import LEVEL, sampled
 
 from relay2relax import backends, parity, relay_ir
 from relay2relax.core.dtype import is_float, of_array
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.translator.arguments import flatten
 
 mpmath = pytest.importorskip("mpmath")
@@ -97,6 +99,33 @@ def test_errors_are_those_of_exact_arithmetic(recorded: Any) -> None:
             assert "rounded" in judged.nearest
             checked[body.op.name] = checked.get(body.op.name, 0) + 1
     assert checked
+
+
+@pytest.mark.golden
+@pytest.mark.compiler
+@pytest.mark.sweep(every=20)
+def test_verdicts_are_those_of_exact_arithmetic(recorded: Any) -> None:
+    """Programs of several operators, as ``oracle_run.py`` holds all recorded ones."""
+    checked = 0
+    with mpmath.workprec(BITS):
+        found, in_c = of_group(list(sampled(filter(may_be_apart, recorded("random")), 12)), range(1))
+        for run in found:
+            results = both(run, in_c)
+            apart = [output for output in range(len(results["c"])) if ulps(results, output) > 4]
+            if not apart:
+                continue
+            try:
+                judgements = parity.judge(run.recorded.module, run.recorded.given, results)
+            except UnsupportedError:
+                continue
+            exact = exact_outputs(run.recorded.module, run.recorded.given)
+            judged = {one.output: one for one in judgements}
+            for output in apart:
+                errors = {name: error(arrays[output], exact[output]) for name, arrays in results.items()}
+                right = [name for name in errors if errors[name] - min(errors.values()) < 1e-13]
+                assert set(judged[output].nearest) <= set(right), (run.case["id"], run.seed, output)
+                checked += 1
+    assert checked or LEVEL == "sample"
 
 
 HEAD = '#[version = "0.0.5"]\n'

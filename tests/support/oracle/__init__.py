@@ -1,0 +1,1 @@
+"""What the verdicts of float64 are held against: recorded programs whose results part in C."""
