@@ -27,13 +27,14 @@ _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 class Options:
     """How all models are converted: ``convert`` are options of that command, ``seconds`` the time
     that each has, ``jobs`` how many are converted at a time. With ``pages`` each gets a page that
-    shows it.
+    shows it, with ``libraries`` a C library.
     """
 
     convert: tuple[str, ...] = ()
     seconds: float = 600.0
     jobs: int = 1
     pages: bool = False
+    libraries: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,4 +120,5 @@ def _jobs(artefacts: Iterable[Artefact], out: Path, options: Options) -> Iterato
         taken[word.lower()] += 1
         number = taken[word.lower()]
         folder = out / MODELS / (word if number == 1 else f"{word}-{number}")
-        yield Job(one.name, one.path, one.params, folder, options.convert, options.seconds, options.pages)
+        extra = (options.pages, options.libraries)
+        yield Job(one.name, one.path, one.params, folder, options.convert, options.seconds, *extra)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -27,8 +27,11 @@ from relay2relax.migrate.verdict import Verdict
 
 # Beside the limit of time, which the command keeps by itself: what starting and ending it takes.
 _GRACE = 30.0
-# The page of a model, beside its script.
+# The page of a model, beside its script, and the folder of its C library.
 PAGE = "view.html"
+LIBRARY = "library"
+# The exit code of a command, and what it printed and said.
+_Done: TypeAlias = tuple[int, bytes, bytes]
 _FAILED: Mapping[int, Verdict] = {
     ExitCode.USAGE: Verdict.UNREADABLE,
     ExitCode.INPUT: Verdict.UNREADABLE,
@@ -43,7 +46,7 @@ class Job:
     """What converting one model takes: its files, the folder to write into, options of ``convert``,
     and seconds after which it is stopped.
 
-    With ``page`` a page that shows the model is written as well.
+    With ``page`` a page that shows the model is written as well, with ``library`` a C library.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Job:
     options: tuple[str, ...]
     seconds: float
     page: bool = False
+    library: bool = False
 
     def command(self) -> list[str]:
         """Return the command line."""
@@ -62,6 +66,11 @@ class Job:
     def page_command(self) -> list[str]:
         """Return the command line that writes the page."""
         line = ["view", str(self.model), "--out", str(self.folder / PAGE), "--quiet", "--force", *self._params()]
+        return [sys.executable, "-m", "relay2relax", *line, "--allow-missing", f"--limit-time={self.seconds:g}s"]
+
+    def library_command(self) -> list[str]:
+        """Return the command line that writes the C library."""
+        line = ["export", str(self.model), "--out", str(self.folder / LIBRARY), "--quiet", "--json", *self._params()]
         return [sys.executable, "-m", "relay2relax", *line, "--allow-missing", f"--limit-time={self.seconds:g}s"]
 
     def _params(self) -> tuple[str, ...]:
@@ -112,15 +121,35 @@ def convert_one(job: Job, running: Running | None = None) -> Entry:
     if done is None:
         return _entry(job, Verdict.STOPPED, f"it took more than {job.seconds:g} s")
     entry = entry_of(job, *done)
-    if not (job.page and entry.files):
-        return entry
-    shown = _run(job.page_command(), job.seconds, running)
-    if shown is not None and shown[0] == 0:
+    if job.page and entry.files:
+        entry = _with_page(entry, _run(job.page_command(), job.seconds, running))
+    if job.library and entry.files:
+        entry = _with_library(entry, _run(job.library_command(), job.seconds, running))
+    return entry
+
+
+def _with_page(entry: Entry, done: _Done | None) -> Entry:
+    if done is not None and done[0] == 0:
         return replace(entry, page=PAGE, files=(*entry.files, PAGE))
     return replace(entry, warnings=(*entry.warnings, "there is no page of the model: view failed"))
 
 
-def _run(line: Sequence[str], seconds: float, running: Running) -> tuple[int, bytes, bytes] | None:
+def _with_library(entry: Entry, done: _Done | None) -> Entry:
+    """Return the entry with the files of the library, or with why there is none."""
+    why = "it took too long"
+    if done is not None:
+        try:
+            document = _shown(json.loads(done[1]))
+        except ValueError:
+            why = f"export ended with {done[0]}"
+        else:
+            if done[0] == ExitCode.FINE:
+                return replace(entry, files=(*entry.files, *(f"{LIBRARY}/{name}" for name in document["files"])))
+            why = "; ".join(map(_problem, document["errors"]))
+    return replace(entry, warnings=(*entry.warnings, f"there is no C library of the model: {why}"))
+
+
+def _run(line: Sequence[str], seconds: float, running: Running) -> _Done | None:
     """Return the exit code and what a command printed and said, None where it took too long."""
     # A session of its own: what it starts ends with it.
     process = subprocess.Popen(

@@ -81,5 +81,13 @@ def key_of(job: Job, version: str) -> str:
     Raises FileError where a file cannot be read.
     """
     params = "" if job.params is None else f"{job.params.name} {file_digest(job.params)}"
-    parts = [version, job.name, file_digest(job.model), params, *job.options, f"{job.seconds:g}", str(job.page)]
+    parts = [
+        version,
+        job.name,
+        file_digest(job.model),
+        params,
+        *job.options,
+        f"{job.seconds:g}",
+        str((job.page, job.library)),
+    ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -148,6 +148,7 @@ def migrate(
         Optional[Path], typer.Option("--baseline", help="An earlier report.json: say what changed since.")
     ] = None,
     pages: Annotated[bool, typer.Option("--pages", help="Write a page that shows each model, too.")] = False,
+    library: Annotated[bool, typer.Option("--library", help="Write a C library of each model, too.")] = False,
     dask: Annotated[str, typer.Option("--dask", metavar="ADDRESS", help="Convert on a dask cluster.")] = "",
     as_json: AsJson = False,
 ) -> None:
@@ -164,7 +165,7 @@ def migrate(
     given += [f"--schedule={schedule.value}"] if schedule else []
     given += [f"--limit-memory={limit_memory}"] if limit_memory else []
     given += [] if check is None else ["--check" if check else "--no-check"]
-    options = Options((*given, f"--limit-time={timeout:g}s"), timeout, jobs, pages)
+    options = Options((*given, f"--limit-time={timeout:g}s"), timeout, jobs, pages, library)
     command.run(places, out, command.How(options, fail_on.value, baseline, dask, as_json))
 
 

@@ -90,6 +90,18 @@ def test_a_disk_that_is_full_is_no_fault_of_the_model(models: Path, tmp_path: Pa
     assert [step.entry.name for step in steps if not step.again] == ["good.relay"]
 
 
+@pytest.mark.compiler
+@pytest.mark.sweep(every=4)
+def test_each_model_gets_a_page_and_a_library_where_that_is_asked_for(models: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    report = migrate.migrate([models], out, Options(("--no-check",), 60, pages=True, libraries=True))
+    good = next(one for one in report.models if one.name == "good.relay")
+    assert (good.page, good.warnings) == ("view.html", ())
+    assert {"view.html", "library/Makefile"} <= set(good.files)
+    assert all((out / good.folder / name).is_file() for name in good.files)
+    subprocess.run(["make", "-s", "-C", str(out / good.folder / "library")], check=True, timeout=120)
+
+
 def test_a_process_that_does_not_start_is_an_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "no-python"))
     assert convert_one(job(tmp_path)).verdict == "crashed"
