@@ -17,7 +17,7 @@ TVM_0.26 := "apache-tvm==0.26.*" "apache-tvm-ffi>=0.1.13.post2,<0.1.15"
 TVM_0.27 := ".[tvm]"
 
 .PHONY: demo dev setup lint test test-all test-install test-optimised test-random test-tvm check imports types house profile-import bench docs fuzz format golden
-.PHONY: clean help test-legacy test-cuda zoo
+.PHONY: clean help test-legacy test-cuda zoo torch-operators
 
 help:  ## Show this list.
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 16
@@ -124,6 +124,11 @@ profile-import: $(VENV)/.installed  ## Set up, then measure the import of all pu
 	$(BIN)/python tools/profile_import.py
 
 # TVM's own tests are taken from its repository, and kept nowhere: give a folder that holds tests/python/relay of v0.18.0.
+torch-operators: $(VENV)/.test  ## Set up, then run PyTorch's samples of operators that the file STATE=… does not have yet.
+	$(PIP) install expecttest
+	$(BIN)/python tools/torch_operators_page.py $(STATE)
+	$(BIN)/python tools/torch_operators_page.py --page $(STATE)
+
 zoo: $(VENV)/.test  ## Set up, then run models of others that the file STATE=… does not have yet; writes their page.
 	$(PIP) install torchvision timm transformers onnxscript
 	PYTHONPATH=tools $(BIN)/python -m zoo.run $(STATE)

@@ -164,6 +164,7 @@ def _sections() -> dict[str, Callable[[Any], Iterator[Verdict]]]:
         "reading": reading,
         "translate": translate,
         "importing": importing,
+        "frontends": frontends,
         "converting": converting,
         "memory": memory,
         "speed": lambda found: speed(found["models"]),
@@ -202,6 +203,14 @@ def importing(found: Mapping[str, Any]) -> Iterator[Verdict]:
     ratios = {name: one["translate and print"] / one["import and print"] for name, one in found.items()}
     promise = "inferring, translating and printing against TVM 0.27's ONNX importer, geometric mean ≤ 1.0"
     yield _mean(promise, ratios, lambda mean: mean <= 1.0)
+
+
+def frontends(found: Mapping[str, Any]) -> Iterator[Verdict]:
+    """Yield the verdicts over ``run_frontends`` of ``translate.py``."""
+    ratios = {name: one["ours"] / one["tvm"] for name, one in found["importing"].items()}
+    yield _mean("importing ONNX against TVM 0.27's importer, geometric mean ≤ 0.5", ratios, lambda mean: mean <= 0.5)
+    promise = "peak memory of importing and translating an ONNX model of 2 GB over its weights, below 1.1"
+    yield _most(promise, {"2 GB": found["memory"]["ratio"]}, 1.1)
 
 
 def converting(found: Mapping[str, Any]) -> Iterator[Verdict]:

@@ -38,7 +38,26 @@ translator.lower_to_tir(typed, params=params)
 translator.via_graph(typed, params=params)
 print(json.dumps({"params": held, "peak": peak() - base}))
 """
+_ONNX_CHILD = (
+    _CHILD.split("text, path")[0]
+    + """
+import onnx
+from relay2relax.relay_ir.frontend import from_onnx
+
+node = onnx.helper.make_node("Relu", ["x"], ["y"])
+ends = [onnx.helper.make_tensor_value_info(name, 1, [1]) for name in "xy"]
+tiny = onnx.helper.make_model(onnx.helper.make_graph([node], "g", ends[:1], ends[1:]))
+translator.via_graph(relay_ir.infer_type(from_onnx(tiny)[0]))
+base = peak()
+mod, params = from_onnx(sys.argv[1])
+held = sum(array.nbytes for array in params.values())
+translator.via_graph(relay_ir.infer_type(mod), params)
+print(json.dumps({"params": held, "peak": peak() - base}))
+"""
+)
 LAYERS, WIDTH = 32, 2000
+# Of the model of ONNX: 32 layers with 2 GB of weights.
+ONNX_WIDTH = 4096
 
 
 def module_text() -> str:
@@ -65,4 +84,35 @@ def run() -> dict[str, float]:
     ratio = found["peak"] / found["params"]
     row = [f"{found['params'] / 1e6:.0f} MB", f"{found['peak'] / 1e6:.0f} MB", f"{ratio:.3f}"]
     table("Peak memory of read, infer and translate both ways, params bound", ["params", "peak", "ratio"], [row])
+    return {**found, "ratio": ratio}
+
+
+def run_onnx() -> dict[str, float]:
+    """Print the ratio of peak memory to the weights of an ONNX model, 2 GB in a file beside it."""
+    import numpy as np
+    from onnx import TensorProto, helper
+
+    shape = [ONNX_WIDTH, ONNX_WIDTH]
+    size = 4 * ONNX_WIDTH**2
+    with tempfile.TemporaryDirectory() as folder:
+        weight = np.random.default_rng(0).standard_normal(shape).astype(np.float32) / ONNX_WIDTH
+        held, nodes, value = [], [], "x"
+        with (Path(folder) / "weights.bin").open("wb") as file:
+            for place in range(LAYERS):
+                file.write(weight.tobytes())
+                tensor = TensorProto(name=f"w{place}", data_type=TensorProto.FLOAT, dims=shape)
+                tensor.data_location = TensorProto.EXTERNAL
+                for key, told in (("location", "weights.bin"), ("offset", place * size), ("length", size)):
+                    tensor.external_data.add(key=key, value=str(told))
+                held.append(tensor)
+                nodes.append(helper.make_node("MatMul", [value, tensor.name], [value := f"v{place}"]))
+        ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, ONNX_WIDTH]) for name in ("x", value)]
+        model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], held))
+        path = Path(folder) / "model.onnx"
+        path.write_bytes(model.SerializeToString())
+        child = [sys.executable, "-c", _ONNX_CHILD, str(path)]
+        found = json.loads(subprocess.run(child, check=True, capture_output=True, text=True).stdout)
+    ratio = found["peak"] / found["params"]
+    row = [f"{found['params'] / 1e6:.0f} MB", f"{found['peak'] / 1e6:.0f} MB", f"{ratio:.3f}"]
+    table("Peak memory of importing ONNX and translating it", ["weights", "peak", "ratio"], [row])
     return {**found, "ratio": ratio}

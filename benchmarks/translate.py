@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import memory
 import numpy as np
 from common import Case, Options, model_cases, table, timed, warm_up
 from golden_folder import golden_root
@@ -94,6 +95,37 @@ def run_importing(options: Options) -> dict[str, dict[str, float]]:
         head = ["model", "operators", "ours s/1000", "tvm s/1000"]
         table("Inferring, translating and printing, against importing ONNX and printing in apache-tvm", head, rows)
     return results
+
+
+def imported(case: Case) -> dict[str, float]:
+    """Return the seconds per thousand nodes in which ONNX becomes Relay here, and Relax there."""
+    from tvm.relax.frontend.onnx import from_onnx
+
+    typed = relay_ir.infer_type(relay_ir.parse(case.text))
+    triples = zip(case.names, case.arguments, case.weights, strict=True)
+    found, held = graph.from_relay(typed)
+    model = graph.to_onnx(found, {**held, **{name: array for name, array, is_weight in triples if is_weight}})
+    nodes = len(model.graph.node) / 1000
+    return {
+        "nodes": nodes * 1000,
+        "ours": min(timed(lambda: relay_ir.frontend.from_onnx(model))[0] for _ in range(_REPEATS)) / nodes,
+        "tvm": min(timed(lambda: from_onnx(model, keep_params_in_input=True))[0] for _ in range(_REPEATS)) / nodes,
+    }
+
+
+def run_frontends(options: Options) -> dict[str, Any]:
+    """Print seconds per thousand nodes of importing ONNX, ours and apache-tvm's, and the peak
+    memory of importing a large model.
+    """
+    absent = [one for one in ("tvm", "onnx") if importlib.util.find_spec(one) is None]
+    if absent:
+        print(f"\nfrontends: {' and '.join(absent)} not installed: section skipped")
+        return {}
+    results = {case.name: imported(case) for case in model_cases(options)}
+    rows = [[name, *(f"{value:.3g}" for value in found.values())] for name, found in results.items()]
+    if rows:
+        table("Importing ONNX", ["model", "nodes", "ours s/1000", "tvm s/1000"], rows)
+    return {"importing": results, "memory": memory.run_onnx()}
 
 
 def run_converting(options: Options) -> dict[str, dict[str, float]]:

@@ -33,6 +33,10 @@ FUNCTORS = Names(
     "recursive, as in TVM",
     "ExprFunctor=relay_ir.ExprFunctor ExprVisitor=relay_ir.ExprVisitor ExprMutator=relay_ir.ExprMutator",
 )
+WITH_FIELDS = Names(
+    "compat.relay.with_fields",
+    "CallWithFields VarWithFields TupleWithFields TupleGetItemWithFields ConstantWithFields IfWithFields LetWithFields",
+)
 TYPE_FUNCTORS = Names("compat.relay.functors", "TypeFunctor TypeVisitor TypeMutator")
 SPANS = Names(_BUILDING, "Span=SpanFace SequentialSpan=SequentialSpanFace SourceName")
 TEXT = Names(_BUILDING, "parse fromtext pretty_print astext", today="parse=relay_ir.parse fromtext=relay_ir.parse")
@@ -103,6 +107,7 @@ MODULES = (
             HELPERS,
             Names(_EXPR, "Function"),
             Names("relay_ir.build.composed", "TupleWrapper"),
+            WITH_FIELDS,
         ),
     ),
     Module(

@@ -24,8 +24,10 @@ ALLOWED = 1e-3
 WORDS = {"export": "torch.export", "onnx": "ONNX"}
 HEAD = """# Models of PyTorch
 
-Models of others with random weights ({versions}), on two roads: `torch.export`, and ONNX as
-`torch.onnx.export` writes it. Each is imported, translated both ways, run as C, and compared with
+Models of others with random weights, on two roads: `torch.export`, and ONNX as `torch.onnx.export`
+writes it
+({versions}).
+Each is imported, translated both ways, run as C, and compared with
 PyTorch: the error is the greatest difference, relative to the greatest result, by way of the graph
 and of TensorIR. Seconds of an import are those of a machine that did other things as well.
 `make zoo STATE=FILE` runs what FILE does not have, and writes this page.

@@ -107,7 +107,7 @@ def _argument(at: Conversion, stated: Any, value: Value, exprs: list[Expr]) -> A
         return _Tensor(len(exprs) - 1)
     if isinstance(value, (list, tuple)):
         return [_argument(at, stated, one, exprs) for one in value]
-    if kind in ("Tensor", "Optional[Tensor]", "Tensor?") and isinstance(value, (bool, int, float)):
+    if "Tensor" in kind and isinstance(value, (bool, int, float)):
         return _argument(at, stated, at.with_args([value]).tensor(0), exprs)
     real = str(getattr(stated, "real_type", stated.type))
     if "ScalarType" in real and isinstance(value, int):

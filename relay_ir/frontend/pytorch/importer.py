@@ -44,6 +44,8 @@ from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import free_vars
 from relay2relax.relay_ir.ir.types import TensorType
 
+# What `|=` and its kin are called, and which operators they do in place.
+_LOGIC = {f"aten::__i{name}__": f"aten::__{name}__" for name in ("and", "or", "xor", "lshift", "rshift")}
 # A conversion as TVM's users write it: of arguments and their dtypes.
 CustomConvert = Callable[[list[Value], list[str]], Value]
 
@@ -113,11 +115,13 @@ def from_pytorch(
 def _record(kind: str) -> AtenOperator | None:
     """Return the record of an operator, or of the one that it does in place (``aten::add_``)."""
     table = aten_operators()
+    if kind in _LOGIC:
+        return table[_LOGIC[kind]]
     return table.get(kind) or (table.get(kind.removesuffix("_")) if _in_place(kind) else None)
 
 
 def _in_place(kind: str) -> bool:
-    return kind.endswith("_") and not kind.endswith("__")
+    return kind in _LOGIC or (kind.endswith("_") and not kind.endswith("__"))
 
 
 @dataclass(eq=False)

@@ -171,6 +171,11 @@ APART: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "logsumexp": (lambda x: torch.logsumexp(x, 1), [X]),
     "addmm": (lambda x, y: torch.addmm(x, y, x), [X[:, :3], X[:, 1:]]),
     "unfold": (lambda x: F.unfold(x.reshape(1, 1, 3, 4), 2), [X]),
+    "instance norm": (torch.nn.InstanceNorm1d(3).eval(), [X.reshape(1, 3, 4)]),
+    "zeros in place": (lambda x: (x * 1).zero_() + x, [X]),
+    "logic in place": (lambda x: x.clone().__ior__(x > 0), [X > 0.3]),
+    "an empty vector": (lambda x: torch.cat([torch.zeros(0), x]), [X]),
+    "a number among tensors": (lambda x: torch.meshgrid(x[0], torch.tensor(6.0), indexing="ij")[0], [X]),
     "GRU": (torch.nn.GRU(4, 3), [X.reshape(3, 1, 4)]),
     "attention": (torch.nn.MultiheadAttention(4, 2, batch_first=True).eval(), [X.reshape(1, 3, 4)] * 3),
 }

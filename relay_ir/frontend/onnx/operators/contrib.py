@@ -150,8 +150,8 @@ def _masked(at: Conversion, scores: Expr, length: int) -> Expr:
     total = at.shape(scores)[-1]
     low = float(at.attr("mask_filter_value", -10000.0))
     if at.attr("unidirectional", 0):
-        kept = np.tril(np.ones((length, total), bool), total - length)
-        scores = at.call("where", at.const(kept, "bool"), scores, at.like(low, scores))
+        later = np.triu(np.full((length, total), low, "float32"), total - length + 1)
+        scores = at.call("add", scores, at.const(later, at.dtype(scores)))
     if not at.has(3):
         return scores
     mask, rank = at.arg(3), at.rank(at.arg(3))

@@ -80,8 +80,20 @@ def _einsum(at: Conversion) -> Expr:
     return at.cast(at.call("einsum", parts, equation=at.wanted("equation").replace(" ", "")), dtype)
 
 
+def _linear_regressor(at: Conversion) -> Expr:
+    """``ai.onnx.ml.LinearRegressor``: a product with coefficients, and what is added to it."""
+    if at.attr("post_transform", b"NONE") not in (b"NONE", "NONE"):
+        at.refuse("its results are transformed")
+    targets = at.attr("targets", 1)
+    weight = np.asarray(at.wanted("coefficients"), "float32").reshape(targets, -1)
+    made = matmul(at, at.cast(at.arg(), "float32"), at.const(weight.T, "float32"))
+    given = at.attr("intercepts")
+    return at.call("add", made, at.const(np.asarray(given), "float32")) if given else made
+
+
 OPERATORS: dict[str, Convert] = {
     "MatMul": lambda at: matmul(at, at.arg(0), at.arg(1)),
     "Gemm": _gemm,
     "Einsum": _einsum,
+    "ai.onnx.ml.LinearRegressor": _linear_regressor,
 }

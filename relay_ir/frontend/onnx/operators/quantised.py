@@ -187,11 +187,12 @@ def _qlinear_average(at: Conversion, everywhere: bool = False) -> Expr:
 
 
 def _qgemm(at: Conversion) -> Expr:
-    left, right = _without_zero(at, at.arg(0), at.arg(2)), _without_zero(at, at.arg(3), at.arg(5))
+    left, right = at.arg(0), at.arg(3)
     if at.attr("transA", 0):
         left = at.transpose(left, [1, 0])
     if at.attr("transB", 0):
         right = at.transpose(right, [1, 0])
+    left, right = _without_zero(at, left, at.arg(2)), _without_zero(at, right, at.arg(5))
     total = matmul(at, left, right, "int32")
     if at.has(6):
         total = at.call("add", total, at.arg(6))

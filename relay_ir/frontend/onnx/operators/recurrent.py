@@ -205,6 +205,10 @@ def _run(
             memory = at.call("where", inside, memory, c) if memory is not None and c is not None else memory
         h, c = new, memory
         outs.append(out)
+    if lengths is not None:
+        # Of a sequence without steps the state is zero, whatever it began with.
+        some = at.unsqueeze(at.call("less", at.const(0, "int32"), lengths), [1])
+        h = at.call("where", some, h, at.like(0, h))
     return outs[::-1] if backward else outs, h, c
 
 

@@ -82,8 +82,39 @@ def _forward(rank: int) -> Convert:
     return convert
 
 
+def _deformable(at: Conversion) -> Value:
+    """``deform_conv2d(data, weight, offset, mask, bias, …)``: strides, paddings and dilations, each
+    for rows and columns, groups, groups of offsets, and whether there is a mask.
+    """
+    if at.value(13):
+        at.refuse("Relay's deformable convolution has no mask")
+    data, weight, offset = at.tensor(0), at.tensor(1), at.tensor(2)
+    strides, padding, dilation = ([at.integer(place), at.integer(place + 1)] for place in (5, 7, 9))
+    channels, _, *kernel = at.shape(weight)
+    made = at.call(
+        "nn.deformable_conv2d", data, offset, weight, strides=strides, padding=padding, dilation=dilation,
+        groups=at.integer(11), deformable_groups=at.integer(12), channels=channels, kernel_size=kernel,
+    )  # fmt: skip
+    return at.call("nn.bias_add", made, at.tensor(4))
+
+
+def _roi_align(at: Conversion) -> Value:
+    """``roi_align(data, regions, scale, height, width, samples, aligned)``."""
+    if at.value(6):
+        at.refuse("its regions are aligned to half pixels, and Relay's have at least one")
+    size = (at.integer(3), at.integer(4))
+    ratio = at.integer(5)
+    return at.call(
+        "vision.roi_align", at.tensor(0), at.tensor(1), size, float(at.number(2)),
+        sample_ratio=ratio if ratio > 0 else -1, layout="NCHW", mode="avg",
+    )  # fmt: skip
+
+
 RECORDS = [
-    *records({"_convolution": _convolution, "convolution": _convolution}),
+    *records({
+        "_convolution": _convolution, "convolution": _convolution, "torchvision::deform_conv2d": _deformable,
+        "torchvision::roi_align": _roi_align,
+    }),
     # Without a batch, or with a padding that is a word, PyTorch takes them apart.
     *records({"conv1d": _forward(1), "conv2d": _forward(2), "conv3d": _forward(3)}, whole=False),
-]
+]  # fmt: skip

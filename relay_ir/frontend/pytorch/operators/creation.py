@@ -99,6 +99,18 @@ def _scalar_tensor(at: Conversion) -> Value:
     return at.cast(at.tensor(0), at.dtype_at(1) or at.default_dtype)
 
 
+def _tensor_of(at: Conversion) -> Value:
+    """``tensor(data, dtype, …)`` of a number, or of a list of them."""
+    data, dtype = at.value(0), at.dtype_at(1)
+    if not isinstance(data, list):
+        return at.tensor(0) if dtype is None else at.cast(at.tensor(0), dtype)
+    found = np.array(data)
+    if found.dtype == object:
+        at.refuse("its numbers are not known beforehand")
+    own = {"b": "bool", "i": "int64", "f": at.default_dtype}[found.dtype.kind]
+    return at.const(found, dtype or own)
+
+
 def _eye(at: Conversion) -> Value:
     """``eye(n, dtype, …)``, ``eye(n, m, dtype, …)``."""
     count = len(at.args) - 4
@@ -119,7 +131,8 @@ def _linspace(at: Conversion) -> Value:
 RECORDS = records({
     "full": _full_of, "full_like": _full_like(None), "ones_like": _full_like(1), "zeros_like": _full_like(0),
     "empty_like": _full_like(0), "new_zeros": _new_full(0), "new_ones": _new_full(1), "new_full": _new_full(None),
-    "new_empty": _new_full(0), "scalar_tensor": _scalar_tensor, "eye": _eye, "linspace": _linspace,
+    "new_empty": _new_full(0), "zero": _full_like(0), "tensor": _tensor_of,
+    "scalar_tensor": _scalar_tensor, "eye": _eye, "linspace": _linspace,
     "arange": _arange, "empty": _empty, "fill": _fill, "ones": _full(1), "tril": _trilu(False), "triu": _trilu(True),
     "zeros": _full(0),
 })  # fmt: skip

@@ -51,6 +51,15 @@ def _batch_norm(at: Conversion) -> Value:
     return at.fields(whole)[0]
 
 
+def _instance_norm(at: Conversion) -> Value:
+    """``instance_norm(data, weight, bias, mean, variance, of the data, momentum, eps, …)``."""
+    if not at.value(5):
+        at.refuse("its mean and variance are those of the training")
+    data = at.tensor(0)
+    gamma, beta = _scaled(at, data, at.extent(data, 1), at.optional(1), at.optional(2))
+    return at.call("nn.instance_norm", data, gamma, beta, axis=1, epsilon=float(at.number(7)))
+
+
 def _embedding(at: Conversion) -> Value:
     indices = at.cast(at.tensor(1), "int64") if at.exact else at.call("cast", at.tensor(1), dtype="int32")
     return at.call("take", at.tensor(0), indices, axis=0)
@@ -113,5 +122,7 @@ RECORDS = [
         "native_group_norm": _native_group_norm, "embedding": _embedding, "group_norm": _group_norm,
         "layer_norm": _layer_norm,
     }),
-    *records({"batch_norm": _batch_norm, "cross_entropy_loss": _cross_entropy}, whole=False),
+    *records({
+        "instance_norm": _instance_norm, "batch_norm": _batch_norm, "cross_entropy_loss": _cross_entropy,
+    }, whole=False),
 ]  # fmt: skip

@@ -186,8 +186,11 @@ def _equal_parts(extent: int, size: int) -> list[int]:
 
 
 def _cat(at: Conversion) -> Value:
-    tensors = at.promoted(*at.tensors(0))
-    return at.call("concatenate", at.tuple(tensors), axis=at.integer(1))
+    tensors = at.tensors(0)
+    # PyTorch passes by an empty vector, whatever the others' rank is.
+    some = [one for one in tensors if at.rank(one) != 1 or static(at.extents(one)[0]) != 0]
+    found = at.promoted(*(some or tensors[:1]))
+    return at.call("concatenate", at.tuple(found), axis=at.integer(1)) if len(found) > 1 or not some else found[0]
 
 
 def _size(at: Conversion) -> Value:
