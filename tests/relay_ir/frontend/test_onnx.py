@@ -252,6 +252,25 @@ def test_bad_models_are_refused(name: str) -> None:
         frontend.from_onnx(given)
 
 
+RANDOM: dict[str, tuple[dict[str, Any], float, float]] = {
+    "RandomUniform": ({"low": 1.0, "high": 3.0}, 2.0, 2 / 12**0.5),
+    "RandomNormal": ({"mean": 1.0, "scale": 3.0, "seed": 4.0}, 1.0, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_random_numbers_have_the_distribution_that_is_asked_for(name: str) -> None:
+    given, mean, deviation = RANDOM[name]
+    found = model([helper.make_node(name, [], ["y"], shape=[100, 20], **given)], {}, {})
+    mod, params = frontend.from_onnx(found)
+    drawn_here = run(mod, params)
+    assert drawn_here.shape == (100, 20)
+    # Four standard errors of 2,000 numbers.
+    assert abs(drawn_here.mean() - mean) < 4 * deviation / 2000**0.5
+    assert abs(drawn_here.std() - deviation) < 4 * deviation / 2000**0.5
+    np.testing.assert_array_equal(run(mod, params), drawn_here)
+
+
 def test_a_conversion_of_ones_own() -> None:
     found = model([helper.make_node("Twice", ["x"], ["y"], domain="my.own")], {"x": [2]}, {})
     found.opset_import.append(helper.make_opsetid("my.own", 1))

@@ -67,6 +67,7 @@ CASES: dict[str, tuple[str, list[Any], dict[str, Any], int]] = {
     "Attention, causal": ("Attention", ATTEND, {"num_heads": 2, "unidirectional": 1}, 1),
     "Attention, a mask": ("Attention", [*ATTEND, MASK], {"num_heads": 2}, 1),
     "Attention, lengths": ("Attention", [*ATTEND, np.array([2, 3], np.int32)], {"num_heads": 2}, 1),
+    "Attention, causal, a mask": ("Attention", [*ATTEND, 1 - MASK], {"num_heads": 2, "unidirectional": 1}, 1),
     "Attention, a past": ("Attention", [*ATTEND, None, drawn(2, 2, 2, 4, 4)], {"num_heads": 2}, 2),
     "QAttention": (
         "QAttention",

@@ -147,13 +147,16 @@ def _quantised_attention(at: Conversion) -> tuple[Expr, ...]:
 
 
 def _masked(at: Conversion, scores: Expr, length: int) -> Expr:
+    """Return scores less what the mask takes away; of later places nothing counts."""
     total = at.shape(scores)[-1]
-    low = float(at.attr("mask_filter_value", -10000.0))
-    if at.attr("unidirectional", 0):
-        later = np.triu(np.full((length, total), low, "float32"), total - length + 1)
-        scores = at.call("add", scores, at.const(later, at.dtype(scores)))
-    if not at.has(3):
-        return scores
+    made = _less_masked(at, scores, total) if at.has(3) else scores
+    if not at.attr("unidirectional", 0):
+        return made
+    kept = np.tril(np.ones((length, total), bool), total - length)
+    return at.call("where", at.const(kept, "bool"), made, at.like(float(np.finfo("float32").min), made))
+
+
+def _less_masked(at: Conversion, scores: Expr, total: int) -> Expr:
     mask, rank = at.arg(3), at.rank(at.arg(3))
     if rank == 1:
         if at.shape(mask)[0] != at.shape(scores)[0]:
@@ -165,6 +168,7 @@ def _masked(at: Conversion, scores: Expr, length: int) -> Expr:
     if shaped is None:
         at.refuse(f"its mask has {rank} axes")
     wide = at.cast(at.unsqueeze(mask, shaped), at.dtype(scores))
+    low = float(at.attr("mask_filter_value", -10000.0))
     off = at.call("multiply", at.call("subtract", at.like(1, scores), wide), at.like(low, scores))
     return at.call("add", scores, off)
 
