@@ -186,7 +186,7 @@ static int compute(char** tensors, const char* weights, const char* prefix, int 
     }
   }
   @_sizes($given_sizes);
-  if (TENSORS && sizes[0] < 0) {
+  if (TENSORS > 0 && sizes[0] < 0) {
     fputs("@: the extents do not fit\n", stderr);
     return 1;
   }

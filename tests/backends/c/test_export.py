@@ -22,6 +22,8 @@ pytestmark = [
     pytest.mark.compiler,
     pytest.mark.skipif(shutil.which("make") is None, reason="no make"),
 ]
+# The compiler for another processor.
+ARM = "aarch64-linux-gnu-gcc"
 SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 
 
@@ -234,6 +236,23 @@ def test_instruction_set(tmp_path: Path) -> None:
     with pytest.raises(CompilerError, match="pdp11"):
         backends.export_c(program, tmp_path / "out", "dynamic", march="pdp11")
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(not all(map(shutil.which, (ARM, "qemu-aarch64"))), reason=f"no {ARM} or no qemu-aarch64")
+def test_library_for_another_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code for AArch64, run by an emulator, gives the numbers of the virtual machine."""
+    params = {"w": numbers(16, 3, 3, 3), "s": numbers(16, seed=1), "table": np.arange(30, dtype=np.int32).reshape(5, 6)}
+    program = translator.via_graph(relay(CONSTANTS), params)
+    given = [numbers(1, 3, 9, 8, seed=2), np.array([3, 0, 9, 1])]
+    expected: list[np.ndarray] = translator.flatten(backends.VirtualMachine(backends.build(program))["main"](*given))
+    monkeypatch.setenv("CC", ARM)
+    backends.export_c(program, tmp_path, "images", march="armv8.2-a")
+    make(tmp_path, f"CC={ARM} -static")
+    (tmp_path / "images").rename(tmp_path / "images.arm")
+    (tmp_path / "images").write_text('#!/bin/sh\nexec qemu-aarch64 ./images.arm "$@"\n')
+    (tmp_path / "images").chmod(0o755)
+    for one, other in zip(outputs(tmp_path, "images", (), given, expected), expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="not x86-64")
