@@ -15,6 +15,7 @@ from relay2relax.backends.gpu.borders import INLINE_BORDERS
 from relay2relax.backends.gpu.device import Device
 from relay2relax.backends.gpu.division import divided
 from relay2relax.backends.gpu.elementwise import elementwise
+from relay2relax.backends.gpu.powers import with_safe_powers
 from relay2relax.backends.gpu.product import product
 from relay2relax.backends.gpu.reduction import reduction
 from relay2relax.backends.gpu.rows import by_rows
@@ -56,7 +57,7 @@ def gpu_schedule(func: PrimFunc, device: Device, constants: frozenset[Buffer] = 
     made = [kernel for stage in program.stages for kernel in _kernels(stage, flat, device, known)]
     # What is made of weights comes first: between writers of one tensor it would run with them.
     ordered = sorted(made, key=lambda kernel: not kernel.ahead)
-    stages = tuple(Scheduled(kernel.stmt, kernel.name, IntImm(0), IntImm(0)) for kernel in ordered)
+    stages = tuple(Scheduled(with_safe_powers(kernel.stmt), kernel.name, IntImm(0), IntImm(0)) for kernel in ordered)
     return Schedule(stages, {**program.views, **flat.views}, flat.begin)
 
 

@@ -199,3 +199,11 @@ def test_occupancy_is_bound_by_threads_registers_and_shared_memory() -> None:
     assert set(DEVICES) >= {"sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"}
     with pytest.raises(UnsupportedError, match="the architecture 'sm_10'"):
         device_of("sm_10")
+
+
+def test_no_power_is_of_a_negative_number() -> None:
+    """Fast mathematics gives NaN of these, so `pow` is asked for absolute values alone."""
+    text = scheduled("powers of numbers of both signs").script()
+    asked = [line.partition("T.pow(")[2] for line in text.splitlines() if "T.pow(" in line]
+    assert asked
+    assert all(one.startswith("T.fabs(") for one in asked)

@@ -58,6 +58,10 @@ def @main(%x: Tensor[(2, 3, 70), float32], %y: Tensor[(2, 5, 70), float32]) {
 def @main(%x: Tensor[(70, 130), float32], %y: Tensor[(?, 20), float32], %w: Tensor[(40, 20), float32]) {
   (transpose(%x, axes=[1, 0]), transpose(%y, axes=[1, 0]), tanh(nn.dense(%y, %w, units=40)))
 }""",
+    "powers of numbers of both signs": """
+def @main(%x: Tensor[(40), float32], %n: Tensor[(4, 1), int64]) {
+  (power(%x, 2f), power(%x, 3f), power(%x, cast(%n, dtype="float32")), power(%x, 0.5f))
+}""",
     "one number, and a function without vectors": """
 def @main(%x: Tensor[(40), float32], %y: Tensor[(), float32]) {
   multiply(sinh(%x), exp(negative(%y)))
