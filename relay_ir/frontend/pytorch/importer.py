@@ -124,6 +124,11 @@ def _in_place(kind: str) -> bool:
     return kind in _LOGIC or (kind.endswith("_") and not kind.endswith("__"))
 
 
+# Loops within loops multiply: no model that is meant to be run has so many nodes when they are
+# written out.
+_MOST_NODES = 2**19
+
+
 @dataclass(eq=False)
 class Importer:
     """A graph under import: the values of its names so far.
@@ -141,6 +146,7 @@ class Importer:
     shared: set[str] = field(default_factory=set)
     types: Types = field(default_factory=Types)
     _uses: Counter[str] | None = None
+    _met: int = 0
 
     def imported(self, inputs: Mapping[str, Var]) -> tuple[IRModule, dict[str, Array]]:
         """Return the module of the graph, and its weights."""
@@ -184,6 +190,9 @@ class Importer:
 
     def node(self, node: Node) -> None:
         """Give the values that a node makes."""
+        self._met += 1
+        if self._met > _MOST_NODES:
+            self._conversion(node).refuse(f"its loops are more than {_MOST_NODES} nodes when they are written out")
         if node.kind == CONSTANT:
             self.values[node.outputs[0]] = self._constant(node)
         elif node.kind in LISTS:

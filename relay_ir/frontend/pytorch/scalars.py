@@ -16,6 +16,9 @@ from relay2relax.relay_ir.ir.expr import Constant, RelayExpr
 
 Scalar: TypeAlias = Callable[..., Any]
 UNKNOWN = object()
+# Integers of TorchScript have so many bits; lists and texts of models are far shorter than this.
+_BITS = 64
+_LONGEST = 2**16
 
 
 def _divide(one: Any, other: Any, rounding: str | None = None) -> Any:
@@ -25,6 +28,18 @@ def _divide(one: Any, other: Any, rounding: str | None = None) -> Any:
         whole = abs(one) // abs(other)
         return whole if (one < 0) == (other < 0) else -whole
     return one / other
+
+
+def _power(one: Any, other: Any) -> Any:
+    if isinstance(one, int) and isinstance(other, int) and abs(one) > 1 and other > _BITS:
+        raise OverflowError("an integer beyond 64 bits")
+    return one**other
+
+
+def _repeated(whole: Any, count: Any) -> Any:
+    if len(whole) * count > _LONGEST:
+        raise ValueError(f"a list of more than {_LONGEST} elements")
+    return whole * count
 
 
 def _slice(whole: Any, start: int | None = None, stop: int | None = None, step: int = 1) -> Any:
@@ -56,7 +71,7 @@ def _reverse(whole: list[Value]) -> None:
 
 _NUMBERS: Mapping[str, Scalar] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "div": _divide, "floordiv": operator.floordiv,
-    "floor_divide": operator.floordiv, "remainder": operator.mod, "pow": operator.pow, "neg": operator.neg,
+    "floor_divide": operator.floordiv, "remainder": operator.mod, "pow": _power, "neg": operator.neg,
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
     "__and__": operator.and_, "__or__": operator.or_, "__xor__": operator.xor, "__not__": operator.not_,
     "Int": int, "Float": float, "Bool": bool, "ScalarImplicit": lambda x: x, "IntImplicit": int,
@@ -66,7 +81,7 @@ _NUMBERS: Mapping[str, Scalar] = {
 # Those of the second kind change the list that comes first.
 _LISTS: Mapping[str, Scalar] = {
     "len": len, "__getitem__": lambda whole, place: whole[place], "slice": _slice, "list": list, "copy": list,
-    "add": operator.add, "mul": operator.mul, "eq": operator.eq, "ne": operator.ne,
+    "add": operator.add, "mul": _repeated, "eq": operator.eq, "ne": operator.ne,
     "__contains__": lambda whole, one: one in whole, "prim::TupleIndex": lambda whole, place: whole[place],
     "prim::min": min, "prim::max": max, "sum": sum,
 }  # fmt: skip
@@ -90,8 +105,19 @@ SCALARS = frozenset(
 def known(kind: str, args: tuple[Value, ...]) -> Any:
     """Return what a node over known values gives, UNKNOWN where they are not known.
 
-    Raises what Python raises: LookupError, ValueError, ArithmeticError, TypeError.
+    Raises what Python raises: LookupError, ValueError, ArithmeticError, TypeError, and such for
+    integers beyond 64 bits and for lists that are too long.
     """
+    found = _found(kind, args)
+    for one in (found, *args[:1]):
+        if isinstance(one, int) and not -(2 ** (_BITS - 1)) <= one < 2 ** (_BITS - 1):
+            raise OverflowError("an integer beyond 64 bits")
+        if isinstance(one, (list, tuple, str)) and len(one) > _LONGEST:
+            raise ValueError(f"a list or text of more than {_LONGEST} elements")
+    return found
+
+
+def _found(kind: str, args: tuple[Value, ...]) -> Any:
     name = kind.removeprefix("aten::")
     if name in _ANY:
         return UNKNOWN if name in ("__is__", "__isnot__") and not _told(args) else _ANY[name](*args)

@@ -111,7 +111,12 @@ def grows_by_data(x: torch.Tensor, n: torch.Tensor):
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = tmp_path_factory.mktemp("front") / "scripted_functions.py"
     path.write_text(SOURCE)
-    spec = importlib.util.spec_from_file_location("scripted_functions", path)
+    return imported(path)
+
+
+def imported(path: Path) -> Any:
+    """Return the module in a file: TorchScript reads the source of functions."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
     made = importlib.util.module_from_spec(spec)
@@ -164,6 +169,28 @@ def test_control_flow_is_pytorchs(scripts: Any, name: str) -> None:
 def test_what_has_no_form_is_refused(scripts: Any, name: str, said: str) -> None:
     with pytest.raises(UnsupportedError, match=said):
         from_pytorch(torch.jit.script(getattr(scripts, name)), [("x", [3, 4]), ("n", ([], "int64"))])
+
+
+ENDLESS = {
+    "squares": ("y = x.dim() + 5\n" + "    y = y * y\n" * 40 + "    return x + y", "beyond 64 bits"),
+    "a power": ("y = x.dim() ** 100000000\n    return x + y", "beyond 64 bits"),
+    "twice as long": ("y = [x]\n" + "    y = y + y\n" * 40 + "    return y[0]", "more than 65536 elements"),
+    "repeated": ("y = [x] * 1000000000\n    return y[0]", "more than 65536 elements"),
+    "loops in loops": (
+        "outs = [x]\n    for i in range(16000):\n        for j in range(16000):\n"
+        "            outs[0] = x\n    return outs[0]", "written out",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_what_a_file_may_let_grow_without_end_is_refused(name: str, tmp_path: Path) -> None:
+    body, said = ENDLESS[name]
+    path = tmp_path / "growing.py"
+    path.write_text(f"import torch\nfrom typing import List\n\n\ndef f(x: torch.Tensor):\n    {body}\n")
+    module = imported(path)
+    with pytest.raises(UnsupportedError, match=said):
+        from_pytorch(torch.jit.script(module.f), [("x", [3, 4])])
 
 
 APART: dict[str, tuple[Callable[..., Any], list[Any]]] = {
