@@ -258,7 +258,9 @@ class _Writer:
             case Allocate(buffer, body):
                 self.allocate(buffer, body)
             case Evaluate(Call(name, (BufferLoad(buffer, indices),))) if name == PREFETCH:
-                self.line(f"__builtin_prefetch(&{render(self.exprs.element(buffer, indices))});")
+                # What is asked for ahead may lie outside, and is not an access to look at.
+                if not self.names.checked:
+                    self.line(f"__builtin_prefetch(&{render(self.exprs.element(buffer, indices))});")
             case Evaluate(Call(name, ())) if name == FENCE:
                 self.line('__asm__ volatile("" ::: "memory");')
             case Evaluate(value):
