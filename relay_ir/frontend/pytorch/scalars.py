@@ -31,9 +31,9 @@ def _divide(one: Any, other: Any, rounding: str | None = None) -> Any:
 
 
 def _power(one: Any, other: Any) -> Any:
-    if isinstance(one, int) and isinstance(other, int) and abs(one) > 1 and other > _BITS:
-        raise OverflowError("an integer beyond 64 bits")
-    return one**other
+    whole = isinstance(one, int) and isinstance(other, int)
+    # No more digits than tell that it is too large.
+    return one ** (min(other, _BITS) if whole and abs(one) > 1 else other)
 
 
 def _repeated(whole: Any, count: Any) -> Any:

@@ -17,6 +17,7 @@ OWN = {
     "backends/c/toolchain.py": "sources for the compiler",
     "backends/c/loading.py": "objects that are about to be loaded",
     "cli/streams.py": "the standard streams",
+    "backends/tvm/bundle.py": "apache-tvm and the compiler for its host write into a temporary folder",
     "backends/tvm/executable.py": "apache-tvm writes into a temporary folder",
 }
 # Functions that make, replace or remove files: of these modules, and of paths and arrays.
