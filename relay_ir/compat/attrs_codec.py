@@ -15,7 +15,6 @@ from relay2relax.core.errors import ParseError, Relay2RelaxError, mistake, place
 from relay2relax.core.errors.table import reading
 from relay2relax.ops.registry.attributes import AttrField, BoxInt, GlobalFunction, NoAttrs, attr_fields
 from relay2relax.ops.registry.table import all_ops, registered
-from relay2relax.relay_ir.compat.older_calls import older_default
 from relay2relax.relay_ir.ir.expr import OpaqueAttrs, RelayExpr
 from relay2relax.tir.ir.expr import FloatImm, IntImm, PrimExpr
 
@@ -184,6 +183,8 @@ def decode_attrs(
 
 def _absent(cls: type, field: AttrField) -> object:
     """Return what a field without default means in a file of a version that did not have it."""
+    from relay2relax.relay_ir.compat.older_calls import older_default
+
     found = older_default(cls, field.name)
     if found is MISSING:
         if not field.optional:
