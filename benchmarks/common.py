@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import statistics
@@ -18,7 +17,7 @@ import numpy as np
 from relay2relax import relax_ir, relay_ir, translator
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
-from golden_folder import golden_root
+from golden_folder import golden_root, seeded
 
 
 @dataclass(frozen=True)
@@ -64,11 +63,7 @@ def model_case(name: str) -> Case:
     """Return the recorded model ``name``, its arguments made from seeds."""
     root = golden_root()
     assert root is not None
-    spec = importlib.util.spec_from_file_location("seeded", root / "seeded.py")
-    assert spec is not None
-    assert spec.loader is not None
-    seeded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(seeded)
+    draws = seeded(root)
     folder = root / "models" / name
     inputs = json.loads((folder / "case.json").read_text())["inputs"]
     weights = [i.get("role") == "param" for i in inputs]
@@ -77,7 +72,7 @@ def model_case(name: str) -> Case:
     with np.load(folder / "expected.npz") as stored:
         expected = [stored[f"out{i}"] for i in range(len(stored.files))]
     text = (folder / "model.relay").read_text()
-    return Case(name, text, [i["name"] for i in inputs], [seeded.tensor(i) for i in inputs], weights, expected)
+    return Case(name, text, [i["name"] for i in inputs], [draws.tensor(i) for i in inputs], weights, expected)
 
 
 def model_cases(options: Options = Options()) -> Iterator[Case]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from doc_pages import ROOT
+from golden_folder import load_module
 
 KINDS = """
 BARE = ErrorKind("R2R-0001", "a title", "why", "example", "mend")
@@ -19,13 +18,7 @@ RANK = ErrorKind("R2R-0002", "a title", "why", "example", "mend", template="{wha
 
 @pytest.fixture(scope="module")
 def sentences() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("tools_sentences", ROOT / "tools" / "sentences.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["tools_sentences"] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_module("tools_sentences", ROOT / "tools" / "sentences.py")
 
 
 @pytest.mark.parametrize(

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from types import ModuleType
 
 from doc_pages import ROOT
+from golden_folder import load_module
 
 
 def _script(stem: str) -> ModuleType:
-    name = f"tools_{stem}"
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{stem}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    # Where dataclasses look for what their annotations name.
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_module(f"tools_{stem}", ROOT / "tools" / f"{stem}.py")
 
 
 def test_command_line() -> None:

@@ -1,9 +1,14 @@
-"""Where the recorded cases lie, for tests and benchmarks."""
+"""Where the recorded cases lie, and files of Python that belong to no package, for tests and
+benchmarks.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
 from pathlib import Path
+from types import ModuleType
 
 # The root of the checkout.
 ROOT = Path(__file__).resolve().parents[2]
@@ -14,3 +19,19 @@ def golden_root() -> Path | None:
     given = os.environ.get("RELAY2RELAX_GOLDEN")
     root = Path(given) if given else ROOT.parent / "shared" / "golden"
     return root if root.is_dir() else None
+
+
+def load_module(name: str, path: Path) -> ModuleType:
+    """Return the module in a file, under a name by which what it defines finds it."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def seeded(root: Path) -> ModuleType:
+    """Return what draws the tensors of recorded models; ``root`` is the folder of the cases."""
+    return load_module("seeded", root / "seeded.py")

@@ -5,7 +5,6 @@ then.
 from __future__ import annotations
 
 import base64
-import importlib.util
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from golden_folder import golden_root
+from golden_folder import golden_root, seeded
 
 MODEL_NAMES = (
     "mlp", "mlp_dynamic_batch", "dqn", "dcgan", "squeezenet", "mobilenet", "mobilenetv2", "resnet18_cifar",
@@ -72,12 +71,7 @@ def load_model_case(name: str) -> ModelCase:
     root = golden_root()
     if root is None:
         pytest.skip("recorded cases are absent (RELAY2RELAX_GOLDEN, or ../shared/golden beside the checkout)")
-    spec = importlib.util.spec_from_file_location("seeded", root / "seeded.py")
-    assert spec is not None
-    assert spec.loader is not None
-    seeded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(seeded)
-    return ModelCase(name, root / "models" / name, seeded)
+    return ModelCase(name, root / "models" / name, seeded(root))
 
 
 def recorded_models() -> Iterator[dict[str, Any]]:

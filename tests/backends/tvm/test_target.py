@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import tarfile
 from importlib import metadata
 from pathlib import Path
@@ -11,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from golden_folder import load_module
 
 from relay2relax import relax_ir as rx
 from relay2relax.backends import tvm as tvm_backend
@@ -91,13 +90,7 @@ def test_the_same_script_as_a_python_file(tmp_path: Path) -> None:
 
 def load_file(path: Path, text: str) -> Any:
     path.write_text(text)
-    spec = importlib.util.spec_from_file_location(f"script_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
+    return load_module(f"script_{path.stem}", path)
 
 
 CONSTANTS = [

@@ -5,13 +5,12 @@ The pages of operators are up to date.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from golden_folder import golden_root
+from golden_folder import golden_root, load_module
 
 from relay2relax.ops import relay_op
 from relay2relax.ops.registry.attributes import attr_fields
@@ -62,11 +61,7 @@ def test_every_record_is_documented() -> None:
 
 
 def test_the_pages_are_up_to_date(request: pytest.FixtureRequest) -> None:
-    spec = importlib.util.spec_from_file_location("operator_pages", ROOT / "tools" / "operator_pages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = load_module("operator_pages", ROOT / "tools" / "operator_pages.py")
     if request.config.getoption("--update-golden"):
         module.write()
     written = {path.name: path.read_text(encoding="utf-8") for path in module.PAGES.glob("*.md")}

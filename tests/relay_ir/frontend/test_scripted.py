@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from golden_folder import load_module
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax.core.errors import UnsupportedError
@@ -111,18 +110,7 @@ def grows_by_data(x: torch.Tensor, n: torch.Tensor):
 def scripts(tmp_path_factory: pytest.TempPathFactory) -> Any:
     path = tmp_path_factory.mktemp("front") / "scripted_functions.py"
     path.write_text(SOURCE)
-    return imported(path)
-
-
-def imported(path: Path) -> Any:
-    """Return the module in a file: TorchScript reads the source of functions."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    assert spec is not None
-    assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = made
-    spec.loader.exec_module(made)
-    return made
+    return load_module(path.stem, path)
 
 
 def agree(module: Any, inputs: list[Any], path: Path | None = None) -> None:
@@ -188,7 +176,7 @@ def test_what_a_file_may_let_grow_without_end_is_refused(name: str, tmp_path: Pa
     body, said = ENDLESS[name]
     path = tmp_path / "growing.py"
     path.write_text(f"import torch\nfrom typing import List\n\n\ndef f(x: torch.Tensor):\n    {body}\n")
-    module = imported(path)
+    module = load_module(path.stem, path)
     with pytest.raises(UnsupportedError, match=said):
         from_pytorch(torch.jit.script(module.f), [("x", [3, 4])])
 
