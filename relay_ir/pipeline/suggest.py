@@ -30,12 +30,16 @@ _QUANTIZE = "tvm.relay.quantize.quantize"
 class FoundPass:
     """A pass that a script makes: its name, its line, the call as it is written, and what stands
     for it today; None for one that is not known.
+
+    ``before`` is the pass over Relay with the script's options, nothing where these are made while
+    the script runs.
     """
 
     name: str
     line: int
     text: str
     today: Today | None
+    before: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +52,7 @@ class Suggestion:
     @property
     def relay(self) -> str:
         """The pipeline over Relay that runs before converting, as ``pipeline.read`` takes it."""
-        found = [self._written(one) for one in self.passes if one.today is not None and one.today.way is Way.BEFORE]
+        found = [one.before for one in self.passes if one.today is not None and one.today.way is Way.BEFORE]
         return ", ".join(dict.fromkeys(one for one in found if one))
 
     @property
@@ -62,20 +66,6 @@ class Suggestion:
         ]
         lines = "".join(f"    relax.transform.{text},\n" for text in dict.fromkeys(found))
         return f"tvm.transform.Sequential([\n{lines}])" if lines else ""
-
-    def _written(self, one: FoundPass) -> str:
-        """Return the call of a pass with the options that the script gives, as the table has it
-        where it gives none, and nothing where they are made while the script runs.
-        """
-        assert one.today is not None
-        call = ast.parse(one.text, mode="eval").body
-        assert isinstance(call, ast.Call)
-        if not call.args and not call.keywords:
-            return one.today.before
-        options = _options(one.name, call)
-        if options is not None:
-            return f"{one.name}({', '.join(map(ast.unparse, options))})"
-        return "" if one.today.has_options else one.today.before
 
 
 def suggest(text: str, name: str = "<script>") -> Suggestion:
@@ -96,8 +86,9 @@ def suggest(text: str, name: str = "<script>") -> Suggestion:
         called = _full_name(call.func, names)
         module, _, last = called.rpartition(".")
         if module in _PASSES and last in TODAY:
-            passes.append(FoundPass(last, call.lineno, ast.unparse(call), TODAY[last]))
-            if TODAY[last].has_options and (call.args or call.keywords) and _options(last, call) is None:
+            before = _before(last, call, TODAY[last])
+            passes.append(FoundPass(last, call.lineno, ast.unparse(call), TODAY[last], before))
+            if TODAY[last].has_options and not before:
                 said = f"line {call.lineno}: the options of {last} are made while the script runs; call it in Python"
                 notes[said] = None
         elif module in _PASSES and last[:1].isupper() and last not in ("Sequential", "PassContext"):
@@ -132,6 +123,16 @@ def _full_name(node: ast.expr, names: dict[str, str]) -> str:
     if not isinstance(node, ast.Name) or node.id not in names:
         return ""
     return ".".join([names[node.id], *parts[::-1]])
+
+
+def _before(name: str, call: ast.Call, today: Today) -> str:
+    """Return the pass over Relay with the options of a call, as the table has it where there are
+    none, and nothing where they are made while the script runs.
+    """
+    options = _options(name, call)
+    if options:
+        return f"{name}({', '.join(map(ast.unparse, options))})"
+    return "" if options is None and today.has_options else today.before
 
 
 def _options(name: str, call: ast.Call) -> list[ast.keyword] | None:
