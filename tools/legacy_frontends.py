@@ -64,6 +64,18 @@ def _torchvision() -> None:
     torch.nn.Module.load_state_dict = loaded
 
 
+def _exporter() -> None:
+    """Export as PyTorch did in that time, by tracing."""
+    import torch
+
+    export = torch.onnx.export
+
+    def exported(*args: Any, **kwargs: Any) -> Any:
+        return export(*args, **{"dynamo": False, **kwargs})
+
+    torch.onnx.export = exported
+
+
 def pytest_configure(config: Any) -> None:
     """Set the libraries up before tests are imported."""
     for name in ("bool", "int", "float", "object"):
@@ -71,5 +83,7 @@ def pytest_configure(config: Any) -> None:
             setattr(np, name, getattr(builtins, name))
     _onnx()
     _tests_of_onnx()
+    if importlib.util.find_spec("torch") is not None:
+        _exporter()
     if importlib.util.find_spec("torchvision") is not None:
         _torchvision()

@@ -97,6 +97,30 @@ def test_names_that_are_absent_say_why() -> None:
             __import__("tvm.nothing")
 
 
+def test_the_importer_of_onnx_takes_all_of_tvms_arguments(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    x, y = (onnx.helper.make_tensor_value_info(name, 1, [2, 3]) for name in ("x", "y"))
+    node = onnx.helper.make_node("Softplus", ["x"], ["y"])
+    model = onnx.helper.make_model(onnx.helper.make_graph([node], "g", [x], [y]))
+    with compat.installed():
+        from tvm import relay
+
+        mod, _ = relay.frontend.from_onnx(
+            model, {"x": [4, 3]}, {"x": "float16"}, export_node_renamed_model_path=str(tmp_path / "named")
+        )
+        # As TVM 0.18's test of spans and test_wrong_input say.
+        function = mod["main"]
+        assert function.ret_type == relay.TensorType((4, 3), "float16")
+        assert [function.params[0].span.source_name, function.body.span.source_name] == [
+            "Softplus_0.x", "Softplus_0",
+        ]  # fmt: skip
+        with pytest.raises(AssertionError, match="Z"):
+            relay.frontend.from_onnx(model, {"Z": [2, 3]})
+    (written,) = (tmp_path / "named").iterdir()
+    assert written.name.startswith("tvm_exported_model_")
+    assert [one.name for one in onnx.load(written).graph.node] == ["Softplus_0"]
+
+
 def test_targets_that_do_not_exist_are_refused_by_name() -> None:
     with compat.installed():
         from tvm import relay

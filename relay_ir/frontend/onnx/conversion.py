@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, replace
 from functools import reduce
 from typing import Any, NoReturn, Protocol, TypeAlias, Union, cast
@@ -39,7 +39,11 @@ MOST_FOLDED = 4096
 
 
 class Subgraphs(Protocol):
-    """What the importer does for operators that hold graphs."""
+    """What the importer does for operators that hold graphs. ``config`` chooses forms, as TVM's
+    ``convert_config``.
+    """
+
+    config: Mapping[str, object]
 
     def subgraph(self, graph: Message, given: Sequence[Value], inside: str) -> list[Value]:
         """Return the outputs of a graph that is held, with ``given`` for its inputs."""

@@ -20,6 +20,7 @@ from relay2relax.core.source import Span
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.frontend.onnx import protos, schemas
 from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert, Value, Values
+from relay2relax.relay_ir.frontend.onnx.naming import first_takers
 from relay2relax.relay_ir.frontend.onnx.operators import find_operator
 from relay2relax.relay_ir.frontend.onnx.protos import Message, Node
 from relay2relax.relay_ir.frontend.pytorch.context import with_spans
@@ -38,6 +39,10 @@ _DEEPEST = 64
 _UNFIT = (ArithmeticError, IndexError, MemoryError, TypeError, ValueError)
 
 
+class UnknownInputError(ParseError):
+    """Shapes are stated for inputs that a model does not have."""
+
+
 def from_onnx(
     model: Model,
     shape: Mapping[str, Shape] | None = None,
@@ -46,6 +51,7 @@ def from_onnx(
     freeze_params: bool = False,
     fixed_inputs: Mapping[str, Array] | None = None,
     custom_convert_map: Mapping[str, Convert] | None = None,
+    convert_config: Mapping[str, object] | None = None,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return an ONNX model as a module, and its weights by name.
 
@@ -55,9 +61,11 @@ def from_onnx(
     ``dtype``, where it is a mapping, their dtypes. ``opset`` is taken in place of the model's own.
     Open extents that the model names keep their names, ``mod.dims``, and translators take them.
     Weights are parameters of ``main``, after the inputs; with ``freeze_params`` they are constants.
-    Calls carry the ONNX nodes' names as spans. ``fixed_inputs`` are inputs whose values are known
+    Calls carry the ONNX nodes' names as spans, inputs and weights that of the first node which
+    takes them and their own, ``conv.weight``. ``fixed_inputs`` are inputs whose values are known
     beforehand, such as axes or a shape; they are constants. ``custom_convert_map`` has conversions
-    of operators by name, which come before those that are built in.
+    of operators by name, which come before those that are built in. ``convert_config`` is TVM's:
+    without ``use_nt_batch_matmul`` products of batches do not transpose what stands right.
 
     Raises ParseError for a model that cannot be read or is not whole; UnsupportedError where
     ``onnx`` is not installed, for operators that are not imported (all of them are named, with the
@@ -70,11 +78,13 @@ def from_onnx(
         folder,
         freeze_params,
         dict(custom_convert_map or {}),
+        dict(convert_config or {}),
+        first_takers(message.graph),
     )
     if opset is not None:
         importer.opsets[""] = opset
     for name, array in (fixed_inputs or {}).items():
-        importer.scope[name] = const(np.asarray(array), of_array(np.asarray(array)))
+        importer.initialiser(name, np.asarray(array), True)
     importer.check_operators(message.graph)
     body = importer.main(message.graph, dict(shape or {}), dtype)
     if freeze_params:
@@ -114,7 +124,8 @@ class Importer:
 
     ``scope`` has the values of names, those of graphs around the one that is read too. ``weights``
     are parameters by their names. ``depth`` counts functions that call each other. ``dims`` are
-    what the model calls open extents of inputs.
+    what the model calls open extents of inputs. ``takers`` are the first nodes that take what the
+    main graph is given.
     """
 
     opsets: dict[str, int]
@@ -122,6 +133,8 @@ class Importer:
     folder: Path | None
     freeze: bool
     custom: Mapping[str, Convert]
+    config: Mapping[str, object]
+    takers: Mapping[str, str]
     values: Values = field(default_factory=Values)
     scope: MutableMapping[str, Value] = field(default_factory=dict)
     inputs: list[Var] = field(default_factory=list)
@@ -141,7 +154,7 @@ class Importer:
         unknown = shapes.keys() - {one.name for one in graph.input}
         if unknown:
             problem = f"shapes are stated for {', '.join(sorted(unknown))}, which are no inputs"
-            raise ParseError(_unread(problem))
+            raise UnknownInputError(_unread(problem))
         self.nodes(protos.nodes_of(graph))
         outputs = [self._output(info.name) for info in graph.output]
         return outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs))
@@ -170,7 +183,8 @@ class Importer:
             self.dims[info.name] = [name or None for name in kept]
         extents = [one for one in given if not isinstance(one, Sequence)]
         element = protos.element_numbered(type_.tensor_type.elem_type)
-        made = var(info.name, shape=extents, dtype=dtypes.get(info.name) or element.dtype)
+        dtype = dtypes.get(info.name) or element.dtype
+        made = var(info.name, shape=extents, dtype=dtype, span=self._span(info.name))
         if element.narrow:
             self.values.narrow[made] = element
         self.scope[info.name] = made
@@ -179,24 +193,28 @@ class Importer:
     def _sequence(self, name: str, shapes: Shape, dtype: str) -> None:
         """Add an input that is a sequence, whose shapes are stated: a tuple of them."""
         kinds = [TensorType(tuple(one), dtype) for one in shapes if isinstance(one, Sequence)]
-        made = var(name, TupleType(tuple(kinds)))
+        made = var(name, TupleType(tuple(kinds)), span=self._span(name))
         self.inputs.append(made)
         self.scope[name] = [TupleGetItem(made, place) for place in range(len(kinds))]
 
     def initialisers(self, graph: Message, frozen: bool) -> None:
         """Give the names of a graph's initialisers their values."""
         for tensor in graph.initializer:
-            self._weight(protos.text(tensor.name), protos.array_of(tensor, self.folder), frozen)
+            self.initialiser(protos.text(tensor.name), protos.array_of(tensor, self.folder), frozen)
         for sparse in graph.sparse_initializer:
-            self._weight(*protos.dense_of(sparse, self.folder), frozen)
+            self.initialiser(*protos.dense_of(sparse, self.folder), frozen)
 
-    def _weight(self, name: str, array: Array, frozen: bool) -> None:
+    def initialiser(self, name: str, array: Array, frozen: bool) -> None:
+        """Give a name data: a constant, or else a weight."""
         if frozen:
-            self.scope[name] = const(array, of_array(array))
+            self.scope[name] = replace(const(array, of_array(array)), span=self._span(name))
             return
-        made = var(name, shape=array.shape, dtype=of_array(array))
+        made = var(name, shape=array.shape, dtype=of_array(array), span=self._span(name))
         self.values.arrays[made] = array
         self.scope[name] = self.weights[name] = made
+
+    def _span(self, name: str) -> Span | None:
+        return Span(f"{self.takers[name]}.{name}") if name in self.takers else None
 
     def subgraph(self, graph: Message, given: Sequence[Value], inside: str) -> list[Value]:
         """Return the outputs of a graph that a node holds, with ``given`` for its inputs."""

@@ -16,6 +16,8 @@ Kind: TypeAlias = Union[TensorType, "list[TensorType]", None]
 
 # No opset is newer.
 _NEWEST = (1 << 31) - 1
+# An integer for a float says the same; TVM's importer takes it, too.
+_AS_FLOAT = (2, 1)
 
 
 def check_node(node: Node, opset: int) -> None:
@@ -33,7 +35,7 @@ def check_node(node: Node, opset: int) -> None:
     names = library().AttributeProto.AttributeType
     for one in node.message.attribute:
         known = schema.attributes.get(one.name)
-        if known is not None and one.type != known.type.value:
+        if known is not None and one.type != known.type.value and (one.type, known.type.value) != _AS_FLOAT:
             expected = names.Name(known.type.value)
             raise _wrong(node, f"has an attribute {one.name!r} of kind {names.Name(one.type)}, expected {expected}")
 

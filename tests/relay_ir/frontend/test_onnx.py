@@ -63,12 +63,19 @@ def residual() -> Any:
     return model(nodes, {"0": ["n", 3, 32, 32]}, weights)
 
 
-# As TVM prints modules of its ONNX importer.
+# As TVM 0.18 prints modules of its ONNX importer.
 PRINTED = """\
-def @main(%v0: Tensor[(2, 3, 32, 32), float32], %conv1.weight: Tensor[(8, 3, 7, 7), float32], \
-%bn1.weight: Tensor[(8), float32], %bn1.bias: Tensor[(8), float32], %bn1.running_mean: Tensor[(8), float32], \
-%bn1.running_var: Tensor[(8), float32], %layer1.0.conv1.weight: Tensor[(8, 8, 3, 3), float32], \
-%layer1.0.conv1.bias: Tensor[(8), float32], %fc.weight: Tensor[(10, 8), float32], %fc.bias: Tensor[(10), float32]) {
+def @main(\
+%v0: Tensor[(2, 3, 32, 32), float32] /* span=/conv1/Conv.0:0:0 */, \
+%conv1.weight: Tensor[(8, 3, 7, 7), float32] /* span=/conv1/Conv.conv1.weight:0:0 */, \
+%bn1.weight: Tensor[(8), float32] /* span=/bn1/BatchNormalization.bn1.weight:0:0 */, \
+%bn1.bias: Tensor[(8), float32] /* span=/bn1/BatchNormalization.bn1.bias:0:0 */, \
+%bn1.running_mean: Tensor[(8), float32] /* span=/bn1/BatchNormalization.bn1.running_mean:0:0 */, \
+%bn1.running_var: Tensor[(8), float32] /* span=/bn1/BatchNormalization.bn1.running_var:0:0 */, \
+%layer1.0.conv1.weight: Tensor[(8, 8, 3, 3), float32] /* span=/layer1/Conv.layer1.0.conv1.weight:0:0 */, \
+%layer1.0.conv1.bias: Tensor[(8), float32] /* span=/layer1/Conv.layer1.0.conv1.bias:0:0 */, \
+%fc.weight: Tensor[(10, 8), float32] /* span=/fc/Gemm.fc.weight:0:0 */, \
+%fc.bias: Tensor[(10), float32] /* span=/fc/Gemm.fc.bias:0:0 */) {
   %0 = nn.conv2d(%v0, %conv1.weight, strides=[2, 2], padding=[3, 3, 3, 3], channels=8, kernel_size=[7, 7]) \
 /* span=/conv1/Conv:0:0 */;
   %1 = nn.batch_norm(%0, %bn1.weight, %bn1.bias, %bn1.running_mean, %bn1.running_var) \
@@ -110,7 +117,7 @@ def test_a_residual_network() -> None:
 def test_extents_that_a_model_leaves_open_are_unknown_and_weights_may_be_constants() -> None:
     mod, params = frontend.from_onnx(residual(), freeze_params=True)
     assert params == {}
-    assert "def @main(%v0: Tensor[(?, 3, 32, 32), float32])" in str(mod)
+    assert "def @main(%v0: Tensor[(?, 3, 32, 32), float32] /* span=/conv1/Conv.0:0:0 */)" in str(mod)
     assert "-> Tensor[(?, 10), float32]" in str(relay_ir.infer_type(mod))
 
 
@@ -269,6 +276,58 @@ def test_random_numbers_have_the_distribution_that_is_asked_for(name: str) -> No
     assert abs(drawn_here.mean() - mean) < 4 * deviation / 2000**0.5
     assert abs(drawn_here.std() - deviation) < 4 * deviation / 2000**0.5
     np.testing.assert_array_equal(run(mod, params), drawn_here)
+
+
+def test_numbers_of_a_seed_are_those_of_tvms_importer() -> None:
+    """TVM's own test of ``RandomUniform`` says them, to six places."""
+    wanted = [0.043976, 0.96656, 0.292199, 0.904297, 0.25167, 0.521778, 0.778985, 0.085463, 0.939846, 0.194201]
+    for seed in (5, 5.0):
+        mod, params = frontend.from_onnx(model([helper.make_node("RandomUniform", [], ["y"], shape=[10], seed=seed)],
+                                               {}, {}))  # fmt: skip
+        np.testing.assert_allclose(run(mod, params), wanted, atol=1e-6)
+
+
+def test_bernoulli_draws_ones_with_the_probability_that_is_given() -> None:
+    mod, params = frontend.from_onnx(model([helper.make_node("Bernoulli", ["x"], ["y"], seed=1.0)], {"x": [4000]}, {}))
+    chances = np.repeat(np.array([0, 1, 0.2, 0.8], np.float32), 1000)
+    found = run(mod, params, chances).reshape(4, 1000).mean(axis=1)
+    # Four standard errors; what is certain is so.
+    np.testing.assert_allclose(found, [0, 1, 0.2, 0.8], atol=4 * 0.4 / 1000**0.5)
+    assert found[:2].tolist() == [0, 1]
+
+
+def test_places_of_one_distribution_are_drawn() -> None:
+    """``Multinomial`` of a vector, which TVM's importer takes too: the likely place comes up."""
+    node = helper.make_node("Multinomial", ["x"], ["y"], sample_size=50, seed=1.0)
+    mod, params = frontend.from_onnx(model([node], {"x": [3]}, {}))
+    assert run(mod, params, np.array([-50, 50, -50], np.float32)).tolist() == [1] * 50
+
+
+OPEN_PRODUCTS = [
+    ((2, 3, 4, 3), (2, 3, 3, 4)), ((2, 1, 4, 3), (5, 3, 2)), ((2, 4, 3), (3, 4)), ((2, 3, 4, 3), (3, 4)),
+    ((3, 4), (5, 4, 2)), ((4, 3), (3, 2)), ((3,), (2, 3, 4)), ((2, 4, 3), (3,)), ((0, 4, 3), (3, 5)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(("left", "right"), OPEN_PRODUCTS)
+def test_products_of_matrices_in_batches_whose_extents_may_be_open(
+    left: tuple[int, ...], right: tuple[int, ...], known: bool
+) -> None:
+    shapes = {name: list(one) if known else [None] * len(one) for name, one in (("x", left), ("z", right))}
+    found = model([helper.make_node("MatMul", ["x", "z"], ["y"])], shapes, {})
+    for config in ({}, {"use_nt_batch_matmul": False}):
+        mod, _ = frontend.from_onnx(found, convert_config=config)
+        x, z = drawn(*left), drawn(*right)
+        made = np.asarray(backends.create_executor("vm", mod).evaluate()(x, z))
+        np.testing.assert_allclose(made, x @ z, rtol=1e-5, atol=1e-6)
+
+
+def test_ones_on_a_diagonal_of_open_extents() -> None:
+    found = model([helper.make_node("EyeLike", ["x"], ["y"], k=1)], {"x": [None, "m"]}, {})
+    mod, _ = frontend.from_onnx(found)
+    made = backends.create_executor("vm", mod).evaluate()(drawn(3, 5))
+    np.testing.assert_array_equal(np.asarray(made), np.eye(3, 5, 1))
 
 
 def test_a_conversion_of_ones_own() -> None:

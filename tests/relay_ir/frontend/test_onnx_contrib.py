@@ -123,3 +123,23 @@ def test_results_are_onnx_runtimes(name: str) -> None:
             assert np.abs(np.asarray(one).astype(int) - theirs.astype(int)).max() <= 1
         else:
             np.testing.assert_allclose(np.asarray(one), theirs, rtol=2e-3, atol=2e-4)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("steps", [255.0, 256.0, 100.3])
+def test_softmax_of_few_bits_counts_in_whole_steps(dtype: str, steps: float) -> None:
+    lowest = np.iinfo(dtype).min
+    data = np.random.default_rng(0).integers(lowest, lowest + 256, (200, 3)).astype(dtype)
+    held = [np.float32(0.02), np.array(3, dtype), np.float32(1 / steps), np.array(lowest, dtype)]
+    names = [f"x{place}" for place in range(5)]
+    node = helper.make_node("QLinearSoftmax", names, ["y"], domain="com.microsoft", axis=-1, opset=13)
+    kind = helper.np_dtype_to_tensor_dtype(data.dtype)
+    ends = [helper.make_tensor_value_info(name, kind, data.shape) for name in ("x0", "y")]
+    weights = [numpy_helper.from_array(np.asarray(one), name) for one, name in zip(held, names[1:], strict=True)]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    found = helper.make_model(helper.make_graph([node], "g", ends[:1], ends[1:], weights), opset_imports=opsets,
+                              ir_version=8)  # fmt: skip
+    session = ort.InferenceSession(found.SerializeToString(), providers=["CPUExecutionProvider"])
+    mod, params = frontend.from_onnx(found)
+    ours = backends.create_executor("graph", mod).evaluate()(data, **params)
+    np.testing.assert_array_equal(np.asarray(ours), session.run(None, {"x0": data})[0])

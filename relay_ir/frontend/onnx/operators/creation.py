@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 
 import numpy as np
 
 from relay2relax.core.dtype import of_array
 from relay2relax.relay_ir.build.composed import threefry_key
 from relay2relax.relay_ir.frontend.onnx.conversion import MOST_FOLDED, Conversion, Convert
+from relay2relax.relay_ir.frontend.onnx.lengths import lengths
 from relay2relax.relay_ir.frontend.onnx.protos import array_of, dtype_of
 from relay2relax.relay_ir.ir.expr import Constant, Expr
 
@@ -45,9 +47,15 @@ def _range(at: Conversion) -> Expr:
 
 def _eye_like(at: Conversion) -> Expr:
     x = at.arg()
-    rows, columns = at.shape(x)
     dtype = dtype_of(at.node.attrs["dtype"]) if "dtype" in at.node.attrs else at.dtype(x)
-    return at.const(np.eye(rows, columns, at.attr("k", 0)), dtype)
+    known, diagonal = at.static(x), at.attr("k", 0)
+    if known is not None:
+        return at.const(np.eye(known[0], known[1], diagonal), dtype)
+    begin, step = at.const(0, "int64"), at.const(1, "int64")
+    ends = [at.const(one, "int64") if isinstance(one, int) else at.scalar(one) for one in lengths(at, x)]
+    rows, columns = (at.call("arange", begin, end, step, dtype="int64") for end in ends)
+    places = at.unsqueeze(at.call("add", rows, at.const(diagonal, "int64")), [1])
+    return at.cast(at.call("equal", places, columns), dtype)
 
 
 def _trilu(at: Conversion) -> Expr:
@@ -56,9 +64,13 @@ def _trilu(at: Conversion) -> Expr:
 
 
 def _key(at: Conversion) -> Expr:
-    """Return a key of the node's own: its numbers are the same in every run."""
+    """Return the key of a seed, or one of the node's own: numbers are the same in every run."""
     seed = at.attr("seed")
-    chosen = zlib.crc32(at.node.place.encode()) if seed is None else int(np.float32(seed).view("uint32"))
+    if seed is None:
+        chosen = zlib.crc32(at.node.place.encode())
+    else:
+        # TVM's importer cuts fractions off: seeds that are none give its numbers.
+        chosen = int(seed) if float(seed).is_integer() else int(np.float32(seed).view("uint32"))
     return Constant(threefry_key(chosen).data, at.span)
 
 
@@ -84,17 +96,30 @@ def _random_like(name: str) -> Convert:
     return convert
 
 
+def _bernoulli(at: Conversion) -> Expr:
+    """One where a number of [0, 1) is below the probability."""
+    chance = at.arg()
+    dtype = dtype_of(at.node.attrs["dtype"]) if "dtype" in at.node.attrs else at.dtype(chance)
+    wide = chance if at.dtype(chance) in ("float32", "float64") else at.cast(chance, "float32")
+    drawn = _uniform(at, at.shape(chance), at.dtype(wide))
+    return at.cast(at.call("less", drawn, wide), dtype)
+
+
+def _uniform(at: Conversion, shape: Sequence[int], dtype: str) -> Expr:
+    ends = [at.const(one, dtype) for one in (0.0, 1.0)]
+    return at.fields(at.call("random.uniform", _key(at), tuple(shape), dtype, *ends))[1]
+
+
 def _multinomial(at: Conversion) -> Expr:
     """Places that are drawn: where a number of [0, 1) falls among the sums of what they weigh."""
     weights = at.call("nn.softmax", at.cast(at.arg(), "float32"), axis=-1)
-    rows, count = at.shape(weights)[0], at.attr("sample_size", 1)
-    sums = at.call("cumsum", weights, axis=1, dtype="float32")
-    ends = [at.const(one, "float32") for one in (0.0, 1.0)]
-    made = at.fields(at.call("random.uniform", _key(at), (rows, count, 1), "float32", *ends))[1]
-    below = at.call("less_equal", at.unsqueeze(sums, [1]), made)
-    places = at.call("sum", at.cast(below, "int32"), axis=[2])
+    shape, last = at.shape(weights), at.rank(weights) - 1
+    sums = at.call("cumsum", weights, axis=last, dtype="float32")
+    made = _uniform(at, (*shape[:-1], at.attr("sample_size", 1), 1), "float32")
+    below = at.call("less_equal", at.unsqueeze(sums, [last]), made)
+    places = at.call("sum", at.cast(below, "int32"), axis=[last + 1])
     dtype = dtype_of(at.node.attrs["dtype"]) if "dtype" in at.node.attrs else "int32"
-    return at.cast(at.call("minimum", places, at.const(at.shape(weights)[1] - 1, "int32")), dtype)
+    return at.cast(at.call("minimum", places, at.const(shape[-1] - 1, "int32")), dtype)
 
 
 OPERATORS: dict[str, Convert] = {
@@ -108,4 +133,5 @@ OPERATORS: dict[str, Convert] = {
     "RandomNormal": _random("normal"),
     "RandomNormalLike": _random_like("normal"),
     "Multinomial": _multinomial,
+    "Bernoulli": _bernoulli,
 }

@@ -2,54 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert
+from relay2relax.relay_ir.frontend.onnx.lengths import Length, broadcast, joined, lengths, reshaped
 from relay2relax.relay_ir.ir.expr import Expr
 from relay2relax.tir.extent import static
 
 
 def matmul(at: Conversion, left: Expr, right: Expr, out_dtype: str = "") -> Expr:
-    """Return numpy's ``left @ right``."""
+    """Return numpy's ``left @ right``, as TVM's importer says it."""
     ranks = at.rank(left), at.rank(right)
-    given = {"out_dtype": out_dtype} if out_dtype else {}
-    if ranks[0] == 1:
-        return at.squeeze(matmul(at, at.unsqueeze(left, [0]), right, out_dtype), [max(ranks[1] - 2, 0)])
-    if ranks[1] == 1:
-        made = matmul(at, left, at.unsqueeze(right, [1]), out_dtype)
-        return at.squeeze(made, [at.rank(made) - 1])
+    if 0 in ranks:
+        at.refuse("a number is no matrix")
+    if 1 in ranks:
+        return _of_vectors(at, left, right, out_dtype)
     inner = static(at.extents(left)[-1]), static(at.extents(right)[-2])
     if None not in inner and inner[0] != inner[1]:
         at.refuse(f"rows of {inner[0]} meet columns of {inner[1]}")
+    dtype = out_dtype or at.dtype(left)
     if ranks == (2, 2):
-        return at.call("nn.dense", left, at.transpose(right, [1, 0]), units=None, **given)
-    if ranks == (3, 3) and at.extents(left)[0] == at.extents(right)[0]:
-        return at.call("nn.batch_matmul", left, right, transpose_b=False, **given)
+        return at.call("nn.dense", left, at.call("transpose", right, axes=(1, 0)), units=None, out_dtype=dtype)
+    sizes = lengths(at, left), lengths(at, right)
     if ranks[1] == 2:
-        return _by_rows(at, left, right, out_dtype)
-    shapes = at.shape(left), at.shape(right)
-    batch = np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2])
-    count = int(np.prod(batch))
+        rows = left if ranks[0] == 2 else reshaped(at, left, [-1, sizes[0][-1]])
+        made = at.call("nn.dense", rows, at.call("transpose", right, axes=None), units=None, out_dtype=dtype)
+        return reshaped(at, made, [*sizes[0][:-1], sizes[1][-1]])
+    batch = _batch(at, *sizes)
     parts = []
-    for one, shape in ((left, shapes[0]), (right, shapes[1])):
-        whole = (*batch, *shape[-2:])
-        wide = one if shape == whole else at.call("broadcast_to", one, whole)
-        parts.append(at.reshape(wide, [count, *shape[-2:]]))
-    made = at.call("nn.batch_matmul", *parts, transpose_b=False, **given)
-    return at.reshape(made, [*batch, shapes[0][-2], shapes[1][-1]])
+    for one, size in zip((left, right), sizes, strict=True):
+        wide = broadcast(at, one, [*batch, *size[-2:]])
+        parts.append(wide if at.rank(wide) == 3 else reshaped(at, wide, [-1, *size[-2:]]))
+    if at.importer.config.get("use_nt_batch_matmul", True):
+        parts[1] = at.call("transpose", parts[1], axes=(0, 2, 1))
+        made = at.call("nn.batch_matmul", *parts, out_dtype=dtype)
+    else:
+        made = at.call("nn.batch_matmul", *parts, out_dtype=dtype, transpose_b=False)
+    return reshaped(at, made, [*batch, sizes[0][-2], sizes[1][-1]])
 
 
-def _by_rows(at: Conversion, left: Expr, right: Expr, out_dtype: str) -> Expr:
-    """Return the product of many matrices and one."""
-    rows = at.reshape(left, [-1, at.shape(right)[0]])
-    given = {"out_dtype": out_dtype} if out_dtype else {}
-    made = at.call("nn.dense", rows, at.transpose(right, [1, 0]), units=None, **given)
-    shape = at.static(left)
-    if shape is not None:
-        return at.reshape(made, [*shape[:-1], at.shape(right)[1]])
-    extents = at.call("strided_slice", at.shape_of(left), begin=[0], end=[at.rank(left) - 1], strides=[1])
-    last = at.const([at.shape(right)[1]], "int64")
-    return at.reshape_to(made, at.call("concatenate", at.tuple([extents, last]), axis=0))
+def _batch(at: Conversion, left: Sequence[Length], right: Sequence[Length]) -> list[Length]:
+    """Return what the extents before the matrices broadcast to."""
+    count = max(len(left), len(right))
+    wide = [[1] * (count - len(one)) + list(one[:-2]) for one in (left, right)]
+    return [joined(at, *pair) for pair in zip(*wide, strict=True)]
+
+
+def _of_vectors(at: Conversion, left: Expr, right: Expr, out_dtype: str) -> Expr:
+    """Return a product of which one, or both, are vectors."""
+    flat = at.rank(left) == 1, at.rank(right) == 1
+    rows = at.unsqueeze(left, [0]) if flat[0] else left
+    columns = at.unsqueeze(right, [1]) if flat[1] else right
+    if at.rank(rows) == at.rank(columns) == 2 and not out_dtype:
+        made = at.call("nn.matmul", rows, columns)
+    else:
+        made = matmul(at, rows, columns, out_dtype)
+    axes = [at.rank(made) - 2] if flat[0] else []
+    return at.squeeze(made, [*axes, at.rank(made) - 1] if flat[1] else axes)
 
 
 def gemm(at: Conversion, left: Expr, right: Expr, bias: Expr | None) -> Expr:

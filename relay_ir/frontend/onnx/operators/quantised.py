@@ -164,11 +164,19 @@ def _qlinear_unary(name: str) -> Convert:
     def convert(at: Conversion) -> Expr:
         x = dequantized(at, at.arg(0), at.arg(1), at.arg(2) if at.has(2) else None, 1)
         given = {"alpha": float(at.attr("alpha", 0.01))} if name == "nn.leaky_relu" else {}
-        given |= {"axis": at.attr("axis", -1)} if name == "nn.softmax" else {}
         zero = _zero(at, 4, at.arg(0))
         return quantized(at, at.call(name, x, **given), at.arg(3), zero, at.dtype(zero), 1)
 
     return convert
+
+
+def _qlinear_softmax(at: Conversion) -> Expr:
+    x = dequantized(at, at.arg(0), at.arg(1), at.arg(2) if at.has(2) else None, 1)
+    zero, scale = _zero(at, 4, at.arg(0)), at.arg(3)
+    # ONNX Runtime counts in whole steps: of a scale of 1 / 255, whose float is above it, in 254.
+    steps = at.call("floor", at.call("divide", at.like(1.0, scale), scale))
+    made = at.call("multiply", at.call("nn.softmax", x, axis=at.attr("axis", -1)), steps)
+    return quantized(at, made, at.like(1.0, scale), zero, at.dtype(zero), 1)
 
 
 def _qlinear_concat(at: Conversion) -> Expr:
@@ -250,7 +258,7 @@ OPERATORS: dict[str, Convert] = {
     "com.microsoft.QLinearMul": _qlinear_binary("multiply"),
     "com.microsoft.QLinearSigmoid": _qlinear_unary("sigmoid"),
     "com.microsoft.QLinearLeakyRelu": _qlinear_unary("nn.leaky_relu"),
-    "com.microsoft.QLinearSoftmax": _qlinear_unary("nn.softmax"),
+    "com.microsoft.QLinearSoftmax": _qlinear_softmax,
     "com.microsoft.QLinearConcat": _qlinear_concat,
     "com.microsoft.QLinearAveragePool": _qlinear_average,
     "com.microsoft.QLinearGlobalAveragePool": lambda at: _qlinear_average(at, everywhere=True),
