@@ -18,7 +18,15 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "report.html": ["report_to_html"],
         "report.junit": ["report_to_junit"],
         "report.markdown": ["plans_as_markdown", "report_as_markdown"],
-        "report.model": ["Entry", "Report", "changes", "report_from_json", "report_schema", "report_to_json"],
+        "report.model": [
+            "Change",
+            "Entry",
+            "Report",
+            "compared",
+            "report_from_json",
+            "report_schema",
+            "report_to_json",
+        ],
         "report.sarif": ["report_to_sarif"],
         "verdict": ["Verdict"],
     },
@@ -31,19 +39,28 @@ if TYPE_CHECKING:
     from relay2relax.migrate.report.html import report_to_html
     from relay2relax.migrate.report.junit import report_to_junit
     from relay2relax.migrate.report.markdown import plans_as_markdown, report_as_markdown
-    from relay2relax.migrate.report.model import Entry, Report, changes, report_from_json, report_schema, report_to_json
+    from relay2relax.migrate.report.model import (
+        Change,
+        Entry,
+        Report,
+        compared,
+        report_from_json,
+        report_schema,
+        report_to_json,
+    )
     from relay2relax.migrate.report.sarif import report_to_sarif
     from relay2relax.migrate.verdict import Verdict
 
 __all__ = [
     "Artefact",
+    "Change",
     "Entry",
     "Options",
     "Plan",
     "Report",
     "Step",
     "Verdict",
-    "changes",
+    "compared",
     "find_artefacts",
     "migrate",
     "plan",

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from relay2relax.core.errors import FileError, Relay2RelaxError
+from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.file_kinds import is_tar
 from relay2relax.core.output import MANIFEST
 from relay2relax.core.source import visible
+from relay2relax.migrate.lists import kind_of, may_be_list, read_list
 from relay2relax.relay_ir.io.loader import load
 from relay2relax.relay_ir.io.params import load_params
 from relay2relax.relay_ir.ir.module import IRModule
@@ -50,23 +52,38 @@ class Artefact:
 
 
 def find_artefacts(places: Sequence[Path]) -> tuple[Artefact, ...]:
-    """Return the models in files and folders, in the order of their names.
+    """Return the models in files, folders and lists, in the order of their names.
 
-    A file that is named is one whatever it holds. Folders that ``convert`` wrote are passed by. One
-    that may not be looked into stands for what is in it.
-    Raises FileError for a place that is not there.
+    A file that is named holds a model, or else a list (``lists.py``); one that a list names holds a
+    model whatever is in it. Folders that ``convert`` wrote are passed by. One that may not be
+    looked into stands for what is in it.
+    Raises FileError for a place that is not there, or is neither file nor folder.
     """
     found: dict[Path, Artefact] = {}
     for place in places:
-        if place.is_dir():
-            for artefact in _in_folder(place):
-                found.setdefault(artefact.path, artefact)
-        elif place.exists():
-            params = _by_name(place)
-            found.setdefault(place, Artefact(visible(place.name), place, params, "name" if params else ""))
-        else:
-            raise FileError.unread(place, FileNotFoundError(2, "No such file or directory"))
+        for artefact in _at(place):
+            found.setdefault(artefact.path, artefact)
     return tuple(_told_apart(sorted(found.values(), key=lambda one: (one.name, str(one.path)))))
+
+
+def _at(place: Path) -> Iterator[Artefact]:
+    """Yield the models at a place that is named."""
+    if kind_of(place) == stat.S_IFDIR:
+        yield from _in_folder(place)
+    elif _holds_model(place) or not may_be_list(place):
+        yield _of_file(visible(place.name), place)
+    else:
+        for one in read_list(place):
+            if one.path.is_dir():
+                folder = one.name.rstrip("/")
+                yield from (replace(inner, name=f"{folder}/{inner.name}") for inner in _in_folder(one.path))
+            else:
+                yield _of_file(one.name, one.path)
+
+
+def _of_file(name: str, path: Path) -> Artefact:
+    params = _by_name(path)
+    return Artefact(name, path, params, "name" if params else "")
 
 
 def _told_apart(artefacts: Iterable[Artefact]) -> Iterator[Artefact]:

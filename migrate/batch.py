@@ -12,9 +12,10 @@ from functools import partial
 from pathlib import Path
 
 from relay2relax import __version__
+from relay2relax.backends.processes import Running
 from relay2relax.core.errors import FileError
 from relay2relax.migrate.artefacts import Artefact, find_artefacts
-from relay2relax.migrate.conversion import Job, Running, convert_one
+from relay2relax.migrate.conversion import Job, convert_one
 from relay2relax.migrate.report.model import Entry, Report
 from relay2relax.migrate.state import State, key_of, opened
 from relay2relax.migrate.verdict import Verdict

@@ -7,24 +7,24 @@ the report, and not its end.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
+from relay2relax.backends.processes import Running, started
 from relay2relax.core.errors import ExitCode
 from relay2relax.core.source import visible
 from relay2relax.migrate.report.model import Entry
 from relay2relax.migrate.verdict import Verdict
 
+# The folder that somebody works in may hold a json.py: Python is not to look for modules there.
+_START = "import sys; sys.path = [*filter(None, sys.path)]; from relay2relax.migrate.child import main; main()"
 # Beside the limit of time, which the command keeps by itself: what starting and ending it takes.
 _GRACE = 30.0
 # The page of a model, beside its script, and the folder of its C library.
@@ -47,6 +47,7 @@ class Job:
     and seconds after which it is stopped.
 
     With ``page`` a page that shows the model is written as well, with ``library`` a C library.
+    ``here`` is the folder that paths are relative to, wherever the job is done.
     """
 
     name: str
@@ -57,55 +58,25 @@ class Job:
     seconds: float
     page: bool = False
     library: bool = False
+    here: Path = field(default_factory=Path.cwd)
 
     def command(self) -> list[str]:
-        """Return the command line."""
+        """Return the words of the command."""
         line = ["convert", str(self.model), "--out", str(self.folder), "--json", "--quiet", *self._params()]
-        return [sys.executable, "-m", "relay2relax", *line, *self.options]
+        return [*line, *self.options]
 
     def page_command(self) -> list[str]:
-        """Return the command line that writes the page."""
+        """Return the words of the command that writes the page."""
         line = ["view", str(self.model), "--out", str(self.folder / PAGE), "--quiet", "--force", *self._params()]
-        return [sys.executable, "-m", "relay2relax", *line, "--allow-missing", f"--limit-time={self.seconds:g}s"]
+        return [*line, "--allow-missing", f"--limit-time={self.seconds:g}s"]
 
     def library_command(self) -> list[str]:
-        """Return the command line that writes the C library."""
+        """Return the words of the command that writes the C library."""
         line = ["export", str(self.model), "--out", str(self.folder / LIBRARY), "--quiet", "--json", *self._params()]
-        return [sys.executable, "-m", "relay2relax", *line, "--allow-missing", f"--limit-time={self.seconds:g}s"]
+        return [*line, "--allow-missing", f"--limit-time={self.seconds:g}s"]
 
     def _params(self) -> tuple[str, ...]:
         return () if self.params is None else ("--params", str(self.params))
-
-
-class Running:
-    """The processes that convert models now."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._processes: set[subprocess.Popen[bytes]] = set()
-        self._ended = False
-
-    @contextmanager
-    def hold(self, process: subprocess.Popen[bytes]) -> Iterator[None]:
-        """Know of ``process`` while the block runs, and end it with the block."""
-        with self._lock:
-            self._processes.add(process)
-            ended = self._ended
-        try:
-            if ended:
-                _kill(process)
-            yield
-        finally:
-            _kill(process)
-            with self._lock:
-                self._processes.discard(process)
-
-    def end(self) -> None:
-        """End all of them, and those that are yet to come."""
-        with self._lock:
-            self._ended = True
-            for process in self._processes:
-                _kill(process)
 
 
 def convert_one(job: Job, running: Running | None = None) -> Entry:
@@ -115,16 +86,16 @@ def convert_one(job: Job, running: Running | None = None) -> Entry:
     """
     running = running or Running()
     try:
-        done = _run(job.command(), job.seconds, running)
+        done = _run(job, job.command(), running)
     except OSError as error:
         return _entry(job, Verdict.CRASHED, f"no process can be started for it: {error.strerror or error}")
     if done is None:
         return _entry(job, Verdict.STOPPED, f"it took more than {job.seconds:g} s")
     entry = entry_of(job, *done)
     if job.page and entry.files:
-        entry = _with_page(entry, _run(job.page_command(), job.seconds, running))
+        entry = _with_page(entry, _run(job, job.page_command(), running))
     if job.library and entry.files:
-        entry = _with_library(entry, _run(job.library_command(), job.seconds, running))
+        entry = _with_library(entry, _run(job, job.library_command(), running))
     return entry
 
 
@@ -149,25 +120,16 @@ def _with_library(entry: Entry, done: _Done | None) -> Entry:
     return replace(entry, warnings=(*entry.warnings, f"there is no C library of the model: {why}"))
 
 
-def _run(line: Sequence[str], seconds: float, running: Running) -> _Done | None:
+def _run(job: Job, words: Sequence[str], running: Running) -> _Done | None:
     """Return the exit code and what a command printed and said, None where it took too long."""
-    # A session of its own: what it starts ends with it.
-    process = subprocess.Popen(
-        line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-    )
-    with running.hold(process):
+    line = [sys.executable, "-c", _START, *words]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "cwd": job.here}
+    with started(line, running, lifeline=True, **pipes) as process:
         try:
-            printed, said = process.communicate(timeout=seconds + _GRACE)
+            printed, said = process.communicate(timeout=job.seconds + _GRACE)
         except subprocess.TimeoutExpired:
             return None
     return process.returncode, printed, said
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process that is still there, and what it started."""
-    if process.poll() is None:
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def entry_of(job: Job, code: int, printed: bytes, said: bytes) -> Entry:

@@ -12,13 +12,11 @@ import importlib.util
 import os
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -27,6 +25,7 @@ from relay2relax.backends.c.loading import MachineCode
 from relay2relax.backends.c.machine import LEVELS, Machine, own_caches
 from relay2relax.backends.c.unit import Unit
 from relay2relax.backends.cache import Store, open_store, remove_left_over, work_folder
+from relay2relax.backends.processes import Running, started
 from relay2relax.backends.threads import processors
 from relay2relax.core.errors import CompilerError, Diagnostic, FileError
 from relay2relax.core.errors.nearest import nearest
@@ -144,41 +143,24 @@ def _unknown_march(march: str, error: CompilerError) -> CompilerError:
     return CompilerError(Diagnostic(title, notes=error.diagnostics[0].notes[:1], help=help, kind=OPTION))
 
 
-def _run(arguments: Sequence[str], title: str, budget: Budget | None) -> str:
+def _run(arguments: Sequence[str], title: str, budget: Budget | None, running: Running | None = None) -> str:
     """Return what a command prints.
 
     It has as long as ``budget`` leaves, and ends with what it has started.
     """
-    # Compilers start programs of their own: with a group to themselves, all of them can be ended.
-    own_group = budget is not None and os.name == "posix"
     try:
-        process = subprocess.Popen(
-            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-            start_new_session=own_group,
-        )  # fmt: skip
+        # Compilers start programs of their own: all of them end together.
+        with started(arguments, running, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            printed, problem = process.communicate(timeout=None if budget is None else budget.remaining())
     except OSError as error:
         raise CompilerError(Diagnostic(f"{title}: {error}", help=_HELP)) from error
-    with process:
-        try:
-            printed, problem = process.communicate(timeout=None if budget is None else budget.remaining())
-        except BaseException as reason:
-            _end(process, own_group)
-            if budget is not None and isinstance(reason, subprocess.TimeoutExpired):
-                raise budget.expired().located(None, None, f"ran: {shlex.join(arguments)}") from None
-            raise
+    except subprocess.TimeoutExpired:
+        assert budget is not None
+        raise budget.expired().located(None, None, f"ran: {shlex.join(arguments)}") from None
     if process.returncode:
-        lines = (problem or printed).strip().splitlines()[:20]
+        lines = (problem or printed).decode(errors="replace").strip().splitlines()[:20]
         raise CompilerError(Diagnostic(title, notes=(f"ran: {shlex.join(arguments)}", *lines), help=_HELP))
-    return printed
-
-
-def _end(process: subprocess.Popen[str], own_group: bool) -> None:
-    """Kill a process, and its group where that is its own."""
-    with suppress(ProcessLookupError):
-        if own_group:
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
+    return printed.decode(errors="replace")
 
 
 def compile_object(units: Sequence[Unit]) -> MachineCode:
@@ -232,22 +214,26 @@ def _build(compiler: Compiler, units: Sequence[Unit], store: Store) -> bytes:
 
 def _built(compiler: Compiler, units: Sequence[Unit], work: Path) -> bytes:
     # Threads that are started here do not see whose limits hold.
-    budget = active()
+    budget, running = active(), Running()
 
     def compile_unit(number: int) -> str:
         source, product = work / f"unit{number}.c", work / f"unit{number}.o"
         source.write_text(units[number].text)
         flags = [*compiler.flags, _level(units[number])]
         arguments = [*compiler.command, *flags, "-c", str(source), "-o", str(product)]
-        _run(arguments, "the C compiler refused generated code", budget)
+        _run(arguments, "the C compiler refused generated code", budget, running)
         return str(product)
 
     with ThreadPoolExecutor(processors()) as pool:
         # One file may be much longer than the others: it begins first.
         finished: list[str] = []
         order = sorted(range(len(units)), key=lambda number: len(units[number].text), reverse=True)
-        with going_on("files of C", lambda: (len(finished), len(order))):
-            finished.extend(pool.map(compile_unit, order))
+        try:
+            with going_on("files of C", lambda: (len(finished), len(order))):
+                finished.extend(pool.map(compile_unit, order))
+        except BaseException:
+            running.end()  # the pool waits for its threads, and these for the compilers
+            raise
     linked = work / "linked"
     arguments = [*compiler.command, "-shared", "-pthread", *finished, "-o", str(linked), "-lm"]
     _run(arguments, "the C compiler could not link generated code", budget)

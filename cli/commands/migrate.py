@@ -12,10 +12,11 @@ from pathlib import Path
 from relay2relax import migrate
 from relay2relax.cli import files, outcome, screen
 from relay2relax.cli.loudness import is_quiet
-from relay2relax.core.errors import Diagnostic, ExitCode, Relay2RelaxError
+from relay2relax.core.errors import Diagnostic, ExitCode, FileError, Relay2RelaxError
 from relay2relax.core.errors.table.files import OPTION
-from relay2relax.core.limits import read_file
+from relay2relax.core.limits import Limits, read_file
 from relay2relax.core.output import Content, Origin, OutputFolder
+from relay2relax.core.schema import to_plain
 from relay2relax.core.source import visible
 from relay2relax.migrate import Options, Report, Step, Verdict
 
@@ -26,10 +27,16 @@ _CODES = {
     Verdict.CRASHED: ExitCode.INTERNAL,
 }
 
+# What --fail-on says where only what became worse fails.
+WORSE = "worse"
+# A report of a hundred thousand models has a tenth of these bytes.
+_LARGEST_BASELINE = 1_000_000_000
+
 
 @dataclass(frozen=True, slots=True)
 class How:
-    """How a folder is migrated: ``fail_on`` is the verdict from which on the command fails.
+    """How a folder is migrated: ``fail_on`` is the verdict from which on the command fails, or
+    ``worse``.
 
     ``baseline`` is the report of an earlier run, ``dask`` the address of a scheduler.
     """
@@ -44,9 +51,9 @@ class How:
 def run(places: Sequence[Path], out: Path, how: How) -> None:
     """Convert all models below ``places`` into ``out``, and write the reports there."""
     files.check_folder("migrate", out)
-    before = None
-    if how.baseline is not None:
-        before = migrate.report_from_json(read_file(how.baseline), str(how.baseline))
+    before = None if how.baseline is None else _baseline(how.baseline)
+    if how.fail_on == WORSE and before is None:
+        raise Relay2RelaxError(f"--fail-on {WORSE} needs the report to compare with: --baseline", kind=OPTION)
     folder = OutputFolder(out, Origin("migrate", "", ""), tuple(place for place in places if place.is_file()))
     folder.check(_NAMES)
     try:
@@ -55,13 +62,17 @@ def run(places: Sequence[Path], out: Path, how: How) -> None:
     except KeyboardInterrupt:
         outcome.warn(f"stopped; what was converted is kept in {out}, and the same command goes on from there")
         raise
-    changed = [] if before is None else migrate.changes(before, report)
-    folder.write(_contents(report, changed))
+    if before is not None:
+        report = migrate.compared(before, report)
+    folder.write(_contents(report))
+    if not report.models:
+        outcome.warn(f"no models are found in {', '.join(map(str, places))}")
     if how.as_json:
+        changed = [to_plain(one) for one in report.changed]
         outcome.deliver({"report": str(out / _NAMES[0]), "counts": _counts(report), "changed": changed})
     else:
-        _show(report, changed, out)
-    worst = report.worse_than(Verdict(how.fail_on))
+        _show(report, out)
+    worst = report.worsened() if how.fail_on == WORSE else report.worse_than(Verdict(how.fail_on))
     if worst:
         sys.exit(max(_CODES.get(Verdict(one.verdict), ExitCode.UNSUPPORTED) for one in worst))
 
@@ -69,11 +80,20 @@ def run(places: Sequence[Path], out: Path, how: How) -> None:
 _NAMES = ("report.json", "report.md", "report.html", "junit.xml", "report.sarif")
 
 
-def _contents(report: Report, changed: Sequence[str]) -> dict[str, Content]:
+def _baseline(path: Path) -> Report:
+    try:
+        with Limits(memory=_LARGEST_BASELINE):
+            content = read_file(path)
+    except OSError as error:
+        raise FileError.unread(path, error) from None
+    return migrate.report_from_json(content, str(path))
+
+
+def _contents(report: Report) -> dict[str, Content]:
     made = (
         migrate.report_to_json(report).encode(),
-        migrate.report_as_markdown(report, changed).encode(),
-        migrate.report_to_html(report, changed),
+        migrate.report_as_markdown(report).encode(),
+        migrate.report_to_html(report),
         migrate.report_to_junit(report),
         migrate.report_to_sarif(report),
     )
@@ -113,9 +133,9 @@ def _counts(report: Report) -> dict[str, int]:
     return {verdict.value: count for verdict, count in report.counts().items()}
 
 
-def _show(report: Report, changed: Sequence[str], out: Path) -> None:
+def _show(report: Report, out: Path) -> None:
     rows = [(verdict.value, str(count)) for verdict, count in report.counts().items()]
     print(screen.table(("verdict", "models"), rows, range(1, 2)))
-    for line in changed:
-        print(visible(line))
+    for one in report.changed:
+        print(visible(str(one)))
     screen.tell(f"wrote {', '.join(_NAMES)} into {out}")

@@ -97,13 +97,14 @@ class FailOn(str, Enum):
 
 
 class MigrationFailOn(str, Enum):
-    """From which verdict on a migration fails."""
+    """From which verdict on a migration fails, or whether where one became worse."""
 
     TENSORIR = "tensorir"
     LOSSY = "lossy"
     UNCHECKED = "unchecked"
     DIFFERENCE = "difference"
     REFUSED = "refused"
+    WORSE = "worse"
 
 
 class GraphFormat(str, Enum):

@@ -124,7 +124,10 @@ def plan(
 
 @loud
 def migrate(
-    places: Annotated[list[Path], typer.Argument(metavar="FOLDER…", help="Folders of models, or models.")],
+    places: Annotated[
+        list[Path],
+        typer.Argument(metavar="FOLDER|LIST…", help="Folders of models, models, or lists: a path on each line."),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder for all results and the reports.")],
     via: ViaOption = Via.GRAPH,
     schedule: Annotated[
@@ -142,7 +145,8 @@ def migrate(
         typer.Option("--check/--no-check", help="Compare every result with Relay, as convert does it."),
     ] = None,
     fail_on: Annotated[
-        MigrationFailOn, typer.Option("--fail-on", help="Fail where a model fares so or worse.")
+        MigrationFailOn,
+        typer.Option("--fail-on", help="Fail where a model fares so or worse, or worse than in the baseline."),
     ] = MigrationFailOn.DIFFERENCE,
     baseline: Annotated[
         Optional[Path], typer.Option("--baseline", help="An earlier report.json: say what changed since.")
@@ -152,7 +156,7 @@ def migrate(
     dask: Annotated[str, typer.Option("--dask", metavar="ADDRESS", help="Convert on a dask cluster.")] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Convert and compare all models below each FOLDER, and write one report.
+    """Convert and compare all models below each FOLDER, or in each LIST, and write one report.
 
     Finds models and their weights by content, names and fit. Each is converted in a process of its
     own. What is done is kept: the same command goes on where it was cut short, and does again only

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from html import escape
 from urllib.parse import quote
 
@@ -39,15 +39,15 @@ ul { margin: .3rem 0; padding-left: 1.2rem }
 _MARKS = {"good": "✓", "mid": "!", "bad": "✗"}
 
 
-def report_to_html(report: Report, changed: Sequence[str] = ()) -> bytes:
+def report_to_html(report: Report) -> bytes:
     """Return ``report`` as a page: how many fare how, what changed, and what to do for each model.
 
     What models say is text, never markup; the page runs nothing.
     """
-    return ("\n".join(_page(report, changed)) + "\n").encode()
+    return ("\n".join(_page(report)) + "\n").encode()
 
 
-def _page(report: Report, changed: Sequence[str]) -> Iterator[str]:
+def _page(report: Report) -> Iterator[str]:
     policy = "default-src 'none'; style-src 'unsafe-inline'"
     yield '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
@@ -55,8 +55,8 @@ def _page(report: Report, changed: Sequence[str]) -> Iterator[str]:
     title = f"Migration of {counted(len(report.models), 'model')}"
     yield f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>"
     yield from _counts(report)
-    if changed:
-        yield from ("<h2>Changed</h2>", *_listed(changed))
+    if report.changed:
+        yield from ("<h2>Changed</h2>", *_listed(map(str, report.changed)))
     yield "<h2>Models</h2>\n<table>\n<thead><tr>"
     yield from (f'<th scope="col">{head}</th>' for head in ("Model", "Verdict", "Operators", "Compared", "Why"))
     yield "</tr></thead>\n<tbody>"

@@ -24,12 +24,12 @@ def plans_as_markdown(plans: Sequence[Plan]) -> str:
     return _table(("model", "verdict", "operators", "as TensorIR", "why"), rows)
 
 
-def report_as_markdown(report: Report, changed: Sequence[str] = ()) -> str:
+def report_as_markdown(report: Report) -> str:
     """Return ``report`` as a page: how many fare how, what changed, and a table of all models."""
     counts = ", ".join(f"{count} {verdict.value}" for verdict, count in report.counts().items())
     lines = ["# Migration", "", f"{counted(len(report.models), 'model')}: {counts or 'none'}.", ""]
-    if changed:
-        lines += ["## Changed", "", *(f"- {escaped(line)}" for line in changed), ""]
+    if report.changed:
+        lines += ["## Changed", "", *(f"- {escaped(str(one))}" for one in report.changed), ""]
     rows = ((one.name, one.verdict, str(one.calls), _compared(one), "; ".join(one.why)) for one in report.models)
     lines += [_table(("model", "verdict", "operators", "compared", "why"), rows), ""]
     for one in report.models:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Literal, Optional
 
 import msgspec
 from msgspec import Meta
+from msgspec.structs import replace
 
 from relay2relax.core.schema import Form, field, read_json, to_lines, to_plain
 from relay2relax.migrate.verdict import Verdict
@@ -68,15 +69,40 @@ class Entry(Form):
             "What to do?": ("Keep the old model in use until this is understood.", *commands),
         }
 
+    def __post_init__(self) -> None:
+        Verdict(self.verdict)  # ValueError, which is a mistake of the document that it is read from
+
     @property
     def rank(self) -> int:
         """How bad the verdict is, 0 being the best."""
         return Verdict(self.verdict).rank
 
 
+class Change(Form):
+    """A model that fares otherwise than in an earlier report.
+
+    ``what``  whether it is new or gone, fares worse or better. ``before``, ``after``  the verdicts,
+    "" where there is none.
+    """
+
+    name: str
+    what: Literal["new", "gone", "worse", "better"]
+    before: str
+    after: str
+
+    def __str__(self) -> str:
+        match self.what:
+            case "new":
+                return f"{self.name}: new, {self.after}"
+            case "gone":
+                return f"{self.name}: gone, was {self.before}"
+        return f"{self.name}: {self.what}, {self.before} became {self.after}"
+
+
 class Report(Form):
     """All models of a migration, in the order of their names; ``options`` are those of ``convert``
-    that all were converted with.
+    that all were converted with. ``changed``  what is otherwise than in an earlier report, where
+    that is compared with one.
 
     Two runs over the same models give the same report, however often they were cut short.
     """
@@ -84,6 +110,7 @@ class Report(Form):
     version: str
     options: tuple[str, ...]
     models: tuple[Entry, ...]
+    changed: tuple[Change, ...] = ()
     format: Literal["relay2relax migration"] = "relay2relax migration"
     format_version: Literal[1] = 1
 
@@ -115,6 +142,11 @@ class Report(Form):
         """Return the models that fare as ``limit`` says, or worse."""
         return [one for one in self.models if one.rank >= limit.rank]
 
+    def worsened(self) -> Sequence[Entry]:
+        """Return the models that fare worse than in the earlier report."""
+        names = {one.name for one in self.changed if one.what == "worse"}
+        return [one for one in self.models if one.name in names]
+
 
 def report_to_json(report: Report) -> str:
     """Return ``report`` as a JSON document."""
@@ -134,17 +166,21 @@ def report_from_json(text: str | bytes, what: str = "the report") -> Report:
     return read_json(text, Report, what)
 
 
-def changes(old: Report, new: Report) -> list[str]:
-    """Return in words what is otherwise in ``new``: models that came, went, or fare otherwise."""
+def compared(old: Report, new: Report) -> Report:
+    """Return ``new`` with what is otherwise than in ``old``: models that came, went, or have
+    another verdict.
+    """
+    return replace(new, changed=tuple(_changes(old, new)))
+
+
+def _changes(old: Report, new: Report) -> Iterator[Change]:
     before = {one.name: one for one in old.models}
     after = {one.name: one for one in new.models}
-    said = []
     for name in sorted({*before, *after}):
         if name not in before:
-            said.append(f"{name}: new, {after[name].verdict}")
+            yield Change(name, "new", "", after[name].verdict)
         elif name not in after:
-            said.append(f"{name}: gone, was {before[name].verdict}")
+            yield Change(name, "gone", before[name].verdict, "")
         elif before[name].verdict != after[name].verdict:
-            word = "worse" if after[name].rank > before[name].rank else "better"
-            said.append(f"{name}: {word}, {before[name].verdict} became {after[name].verdict}")
-    return said
+            what: Literal["worse", "better"] = "worse" if after[name].rank > before[name].rank else "better"
+            yield Change(name, what, before[name].verdict, after[name].verdict)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from relay2relax import relay_ir
-from relay2relax.core.errors import FileError
+from relay2relax.core.errors import FileError, ParseError
 from relay2relax.migrate import find_artefacts
 
 TEXT = """#[version = "0.0.5"]
@@ -96,3 +96,62 @@ def test_what_cannot_be_looked_at_is_an_artefact(tmp_path: Path) -> None:
     finally:
         locked.chmod(0o700)
     assert names == ["gone.relay", "locked/" if shut else "locked/net.relay"]
+
+
+@pytest.fixture
+def nets(tmp_path: Path) -> Path:
+    """Return a folder with nets/net.relay, its weights, and nets/old/older.relay."""
+    (tmp_path / "nets" / "old").mkdir(parents=True)
+    (tmp_path / "nets" / "net.relay").write_text(model())
+    weights(tmp_path / "nets" / "net.params")
+    (tmp_path / "nets" / "old" / "older.relay").write_text(model())
+    return tmp_path
+
+
+def test_a_list_names_models_and_folders(nets: Path) -> None:
+    (nets / "notes").write_text("no model\n")
+    whole = nets / "nets" / "old" / "older.relay"
+    listing = nets / "list"
+    listing.write_text(f"\ufeff# ours\r\nnets/net.relay\r\n\r\n  nets/old/  \nnotes\n{whole}\nnets/net.relay")
+    assert found(listing) == {
+        "nets/net.relay": ("net.params", "name"), "nets/old/older.relay": ("", ""), "notes": ("", ""),
+    }  # fmt: skip
+
+
+def test_every_mistake_of_a_list_is_said(nets: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(nets)
+    os.mkfifo("pipe")
+    Path("round").symlink_to("round")
+    Path("list.txt").write_text(f"nets\nnets/nett.relay\npipe\nlist.txt\n/dev/zero\nround\n{'x' * 5000}\n")
+    with pytest.raises(FileError) as problem:
+        find_artefacts([Path("list.txt")])
+    places = [(one.where.line, one.where.column) for one in problem.value.diagnostics if one.where is not None]
+    assert places == [(line, 1) for line in range(2, 8)]
+    said = str(problem.value)
+    for words in (
+        "'nets/nett.relay': No such file", "did you mean 'nets/net.relay'", "'pipe': it is neither a file nor a folder",
+        "the list names itself: 'list.txt'", "'/dev/zero': it is neither", "'round': Too many levels",
+        "'list.txt' holds no model, so that it is read as a list",
+    ):  # fmt: skip
+        assert words in said
+
+
+@pytest.mark.parametrize("content", [b"", b"# nothing\n\n"])
+def test_a_list_names_something(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "list.txt").write_bytes(content)
+    with pytest.raises(ParseError, match="it names none"):
+        find_artefacts([tmp_path / "list.txt"])
+
+
+def test_what_is_named_and_is_no_text_is_a_model(tmp_path: Path) -> None:
+    for name in ("net.relay", "net.json", "net.bin", "net.txt"):
+        (tmp_path / name).write_bytes(b"\0\1" if name == "net.bin" else b"{\n" if name == "net.json" else TEXT.encode())
+        assert found(tmp_path / name) == {name: ("", "")}
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+def test_pipes_and_devices_are_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "net.relay")
+    for path in (tmp_path / "net.relay", Path("/dev/zero")):
+        with pytest.raises(FileError, match="neither a file nor a folder"):
+            find_artefacts([path])

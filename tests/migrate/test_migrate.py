@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from relay2relax import migrate, relay_ir
+from relay2relax.backends.processes import Running
 from relay2relax.core.errors import ExitCode
 from relay2relax.migrate import Entry, Options, Report, Step
-from relay2relax.migrate.conversion import Job, Running, convert_one, entry_of
+from relay2relax.migrate.conversion import Job, convert_one, entry_of
 
 HEAD = '#[version = "0.0.5"]\n'
 GOOD = HEAD + "def @main(%x: Tensor[(?, 4), float32], %w: Tensor[(3, 4), float32]) { nn.dense(%x, %w, units=3) }\n"
@@ -61,7 +62,8 @@ def test_every_model_has_its_folder_and_its_entry(models: Path, tmp_path: Path) 
     (models / "inner" / "typo.relay").write_text(TYPO.replace("rleu", "relu"))
     again, steps = run(models, out)
     assert {step.entry.name for step in steps if not step.again} == {"inner/typo.relay"}
-    assert migrate.changes(report, again) == ["inner/typo.relay: better, unreadable became fine"]
+    (change,) = migrate.compared(report, again).changed
+    assert str(change) == "inner/typo.relay: better, unreadable became fine"
     # A file that is gone is made anew.
     (out / "models" / "good.relay" / "good.py").unlink()
     _, steps = run(models, out)
@@ -233,9 +235,11 @@ def test_words_of_models_are_text_on_every_page() -> None:
     page = migrate.report_to_html(REPORT).decode()
     assert "<img" not in page
     assert "\x1b" not in page
-    table = migrate.report_as_markdown(REPORT, [EVIL])
-    assert "\\<img src=x onerror=alert(1)\\>" in table
-    assert EVIL not in table
+    changed = migrate.compared(REPORT, Report("1.0", (), ()))
+    for table in map(migrate.report_as_markdown, (REPORT, changed)):
+        assert "\\<img src=x onerror=alert(1)\\>" in table
+        assert EVIL not in table
+    assert "<img" not in migrate.report_to_html(changed).decode()
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="names of files are UTF-8")
@@ -253,7 +257,7 @@ def test_names_that_are_no_text_get_into_every_report(tmp_path: Path) -> None:
 
 def test_changes_are_said_in_words() -> None:
     new = Report("1.0", (), (Entry("a.relay", "lossy"), Entry("c.relay", "unchecked"), Entry("e.relay", "fine")))
-    assert migrate.changes(REPORT, new) == [
+    assert [str(one) for one in migrate.compared(REPORT, new).changed] == [
         f"{EVIL}: gone, was difference",
         "a.relay: worse, fine became lossy",
         "d.relay: gone, was refused",
