@@ -24,11 +24,10 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-import mpmath
 from golden_folder import golden_root
 from known_differences import VALUES
 from oracle.apart import Run, both, may_be_apart, of_group, ulps
-from oracle.exact import NotExactError, exact_outputs
+from oracle.exact import NotExactError, exact_outputs, in_bits, share
 from passes_swept.programs import InC
 from recorded_cases import VALUED_FILES
 
@@ -100,7 +99,8 @@ def verified(run: Run, in_c: InC) -> list[dict[str, Any]]:
     signal.alarm(SECONDS)
     try:
         results = both(run, in_c)
-        exact = exact_outputs(run.recorded.module, run.recorded.given)
+        with in_bits(120):
+            exact = exact_outputs(run.recorded.module, run.recorded.given)
         judged = parity.judge(run.recorded.module, run.recorded.given, results)
         return [
             {**head, "output": one.output, **verdict(one, results, exact[one.output])}
@@ -114,19 +114,12 @@ def verified(run: Run, in_c: InC) -> list[dict[str, Any]]:
 
 
 def verdict(judged: parity.Judgement, results: Mapping[str, Sequence[Array]], exact: Any) -> dict[str, Any]:
-    errors = {name: float(share(arrays[judged.output], exact)) for name, arrays in results.items()}
+    errors = {name: share(arrays[judged.output], exact) for name, arrays in results.items()}
     least = min(errors.values())
     # Those that are as near but for what float64 itself rounds.
     nearest = [name for name, one in errors.items() if one - least < 1e-13]
     off = max(abs(errors[name] - judged.errors[name]) for name in errors)
     return {"right": bool(set(judged.nearest) <= set(nearest)), "exact": errors, "off": off}
-
-
-def share(found: Array, exact: Any) -> Any:
-    """Return the largest error as a share of the largest magnitude."""
-    pairs = list(zip(found.astype("float64").ravel().tolist(), exact.ravel(), strict=True))
-    largest = max(abs(right) for _, right in pairs)
-    return max(abs(mpmath.mpf(one) - right) for one, right in pairs) / (largest or 1)
 
 
 def verify(state: Path, name: str, seeds: int) -> None:
@@ -151,7 +144,6 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--verify", action="store_true")
     args = parser.parse_args()
-    mpmath.mp.prec = 120
     signal.signal(signal.SIGALRM, expired)
     args.state.mkdir(exist_ok=True)
     for name in args.files.split(","):

@@ -1,23 +1,26 @@
 """Relay programs in numbers of 120 bits: every operator's definition, run one number at a time.
 
-    mpmath.mp.prec = 120
-    exact_outputs(mod, arguments)
+    with in_bits(120):
+        exact_outputs(mod, arguments)
 
-Floats are not rounded at all, integers are Python's. The definition of an operator, which C is
-made of, becomes a function of Python's own; numpy's kernels have no part in it.
+Floats are MPFR's, integers are Python's. The definition of an operator, which C is made of, becomes
+a function of Python's own; numpy's kernels have no part in it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count, product
 from typing import Any
 
-import mpmath
+import gmpy2
 import numpy as np
 
+from relay2relax.backends.relay.kernels import is_static
 from relay2relax.core.dtype import is_float, of_array
 from relay2relax.ops.registry.lower import lower_call
+from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.ops.registry.types import TensorType, TupleType
 from relay2relax.relay_ir import Call, Constant, Expr, IRModule, Op, Tuple, TupleGetItem, Var
@@ -32,11 +35,18 @@ class NotExactError(Exception):
 
 
 # So many numbers may a program compute.
-MOST = 400_000
+MOST = 4_000_000
 
 
-def _round(x: Any) -> Any:
-    return mpmath.nint(x)
+@contextmanager
+def in_bits(bits: int) -> Iterator[None]:
+    """Compute in numbers of so many bits while the block runs."""
+    with gmpy2.context(gmpy2.get_context(), precision=bits):
+        yield
+
+
+def _integer(x: Any) -> int:
+    return int(gmpy2.trunc(x)) if isinstance(x, gmpy2.mpfr) else int(x)
 
 
 def _truncated(a: int, b: int) -> int:
@@ -45,18 +55,15 @@ def _truncated(a: int, b: int) -> int:
 
 
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
-    **{name: getattr(mpmath, name) for name in (
-        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "erf", "exp", "expm1",
-        "floor", "hypot", "log", "log10", "log1p", "sin", "sinh", "sqrt", "tan", "tanh",
+    **{name: getattr(gmpy2, name) for name in (
+        "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "ceil", "cos", "cosh", "erf", "exp", "exp10",
+        "exp2", "expm1", "floor", "fmod", "hypot", "log", "log10", "log1p", "log2", "sin", "sinh", "sqrt", "tan",
+        "tanh", "trunc",
     )},
-    "abs": abs, "fabs": abs, "likely": lambda x: x, "nearbyint": _round, "round": _round,
-    "exp2": lambda x: mpmath.mpf(2) ** x, "exp10": lambda x: mpmath.mpf(10) ** x,
-    "log2": lambda x: mpmath.log(x, 2), "pow": lambda x, y: mpmath.power(x, y),
-    "power": lambda x, y: mpmath.power(x, y), "rsqrt": lambda x: 1 / mpmath.sqrt(x),
-    "sigmoid": lambda x: 1 / (1 + mpmath.exp(-x)), "trunc": lambda x: mpmath.mpf(int(x)),
-    "isnan": mpmath.isnan, "isinf": mpmath.isinf, "isfinite": mpmath.isfinite,
-    "fmod": lambda x, y: x - y * int(x / y),
-    "copysign": lambda x, y: abs(x) if y >= 0 else -abs(x),
+    "abs": abs, "fabs": abs, "likely": lambda x: x, "nearbyint": gmpy2.rint, "round": gmpy2.rint,
+    "pow": lambda x, y: x**y, "power": lambda x, y: x**y, "rsqrt": gmpy2.rec_sqrt,
+    "sigmoid": lambda x: 1 / (1 + gmpy2.exp(-x)), "copysign": gmpy2.copy_sign,
+    "isnan": gmpy2.is_nan, "isinf": gmpy2.is_infinite, "isfinite": gmpy2.is_finite,
 }  # fmt: skip
 
 
@@ -66,7 +73,7 @@ class _Writer:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.names: dict[object, str] = {}
-        self.scope: dict[str, Any] = {"mpf": mpmath.mpf, "mpmath": mpmath, "F": FUNCTIONS, "truncated": _truncated}
+        self.scope: dict[str, Any] = {"mpf": gmpy2.mpfr, "F": FUNCTIONS, "truncated": _truncated, "integer": _integer}
         self.numbers = count()
 
     def name(self, thing: object) -> str:
@@ -136,7 +143,7 @@ class _Writer:
             case E.IntImm(number, dtype):
                 return repr(bool(number)) if dtype == "bool" else repr(number)
             case E.FloatImm(number):
-                return self.constant(mpmath.mpf(number))
+                return self.constant(gmpy2.mpfr(number))
             case E.Var():
                 return self.name(value)
             case E.BufferLoad(buffer, indices, None):
@@ -180,14 +187,11 @@ class _Writer:
             return said if is_float(inner.dtype) else f"mpf(int({said}))"
         if dtype == "bool":
             return f"({said} != 0)"
-        return f"int({said})"
+        return f"integer({said})"
 
 
-def _kernel(call: Call, types: Sequence[Any], out: Any) -> Callable[..., None]:
-    assert isinstance(call.op, Op)
-    op = relay_op(call.op.name)
-    assert op is not None
-    func = lower_call(op, call.attrs, tuple(types), out, "exact")
+def _kernel(op: OpDef, attrs: Any, types: Sequence[Any], out: Any) -> Callable[..., None]:
+    func = lower_call(op, attrs, tuple(types), out, "exact")
     writer = _Writer()
     params = [writer.name(buffer) for buffer in func.buffers]
     writer.add(0, f"def run(tick, {', '.join(params)}):")
@@ -204,7 +208,7 @@ def _exactly(array: Any) -> Any:
     if isinstance(array, tuple):
         return tuple(map(_exactly, array))
     array = np.asarray(array)
-    turned = mpmath.mpf if is_float(of_array(array)) else bool if array.dtype.kind == "b" else int
+    turned = gmpy2.mpfr if is_float(of_array(array)) else bool if array.dtype.kind == "b" else int
     wide = array.astype(np.float64) if is_float(of_array(array)) else array
     found = np.empty(array.shape, object)
     for place in product(*map(range, array.shape)):
@@ -255,21 +259,37 @@ def _called(mod: IRModule, call: Call, args: Sequence[Any], tick: Callable[[], N
         raise NotExactError(call.op.name)
     if op.passes_through:
         return args[0]
-    out = mod.types[call]
+    given = tuple(_sized(mod.types[one], value) for one, value in zip(call.args, args, strict=True))
+    out = op.infer(call.attrs, *given)
+    if not is_static(out):
+        raise NotExactError("an extent that data decide")
     fields = out.fields if isinstance(out, TupleType) else (out,)
-    made: list[Any] = []
-    for field in fields:
-        shape = (
-            [extent for one in field.shape if (extent := static(one)) is not None]
-            if isinstance(field, TensorType)
-            else None
-        )
-        if not isinstance(field, TensorType) or shape is None or len(shape) != field.rank:
-            raise NotExactError("an open extent")
-        made.append(np.empty(shape, np.object_))
-    _kernel(call, [mod.types[one] for one in call.args], out)(tick, *_flat(tuple(args)), *made)
+    shapes = [[static(one) or 0 for one in field.shape] for field in fields if isinstance(field, TensorType)]
+    made = [np.empty(shape, np.object_) for shape in shapes]
+    _kernel(op, call.attrs, given, out)(tick, *_flat(tuple(args)), *made)
     return tuple(made) if isinstance(out, TupleType) else made[0]
+
+
+def _sized(known: Any, value: Any) -> Any:
+    """Return what is known of a value's type with the extents that it has."""
+    if isinstance(known, TupleType):
+        return TupleType(tuple(map(_sized, known.fields, value)))
+    return TensorType(value.shape, known.dtype)
 
 
 def _flat(value: Any) -> list[Any]:
     return [one for field in value for one in _flat(field)] if isinstance(value, tuple) else [value]
+
+
+def share(found: Any, exact: Any) -> float:
+    """Return the largest error of floats, as a share of the largest finite magnitude that is
+    exact; infinity where one is finite and the other is not.
+    """
+    largest, off = gmpy2.mpfr(0), gmpy2.mpfr(0)
+    for one, right in zip(found.astype(np.float64).ravel().tolist(), exact.ravel(), strict=True):
+        if gmpy2.is_finite(right) and np.isfinite(one):
+            largest = max(largest, abs(right))
+            off = max(off, abs(right - one))
+        elif one != right and not (one != one and gmpy2.is_nan(right)):
+            return float("inf")
+    return float(off / (largest or 1))
