@@ -76,8 +76,8 @@ class NDArray(_Base):
     """
 
     def numpy(self) -> Array:
-        """Return a copy as a plain array of numpy."""
-        return np.array(self)
+        """Return a copy as a plain array of numpy; of bfloat16 the bits, as in TVM."""
+        return np.array(self.view("uint16") if self.dtype.name == "bfloat16" else self)
 
     asnumpy = numpy
 
@@ -89,11 +89,14 @@ class NDArray(_Base):
     ctx = device
 
     def copyfrom(self, source: object) -> NDArray:
-        """Take over the elements of ``source``; raises ValueError where its shape differs."""
+        """Take over the elements of ``source``, those of uint16 as bits of bfloat16; raises
+        ValueError where its shape differs.
+        """
         found = np.asarray(source)
         if found.shape != self.shape:
             raise ValueError(f"array shape do not match the shape of NDArray {found.shape} vs {self.shape}")
-        self[...] = found
+        bits = (self.dtype.name, found.dtype.name) == ("bfloat16", "uint16")
+        self[...] = found.view(self.dtype) if bits else found
         return self
 
     def copyto(self, target: object, mem_scope: str | None = None) -> NDArray:

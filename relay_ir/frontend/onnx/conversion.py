@@ -196,7 +196,12 @@ class Conversion:
         """
         if attr and attr in self.node.attrs:
             return np.asarray(self.node.attrs[attr])
-        return self.data(self.arg(place)) if self.has(place) else None
+        if not self.has(place):
+            return None
+        found, extents = self.data(self.arg(place)), self.static(self.arg(place))
+        if found is None and extents is not None and 0 in extents:
+            return np.zeros(extents, numpy_dtype(self.dtype(self.arg(place))))
+        return found
 
     def ints(self, place: int, attr: str = "") -> list[int] | None:
         """Return an argument of integers as :meth:`known` does; None where it is left out.

@@ -67,3 +67,11 @@ def reshaped(at: Conversion, expr: Expr, shape: Sequence[Length]) -> Expr:
     if numbers.count(-1) > 1 or (-1 in numbers and 0 in numbers):
         return at.dynamic("reshape", expr, vector(at, shape))
     return at.call("reshape", expr, tuple(numbers))
+
+
+def chosen_axes(at: Conversion, axes: Expr, rank: int) -> Expr:
+    """Return for each of some computed axes which of ``rank`` it is, a matrix of truths."""
+    wide = at.cast(axes, "int64")
+    behind = at.call("less", wide, at.const(0, "int64"))
+    front = at.call("where", behind, at.call("add", wide, at.const(rank, "int64")), wide)
+    return at.call("equal", at.unsqueeze(front, [1]), at.const(range(rank), "int64"))

@@ -323,6 +323,58 @@ def test_products_of_matrices_in_batches_whose_extents_may_be_open(
         np.testing.assert_allclose(made, x @ z, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("how", ["half_pixel", "asymmetric", "pytorch_half_pixel", "align_corners"])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_images_are_resized_by_scales_that_are_computed(how: str, mode: str) -> None:
+    scales = np.array([1, 1, 0.6, 0.3] if how != "align_corners" else [1, 1, 2, 0.5], np.float32)
+    node = helper.make_node("Resize", ["x", "", "s"], ["y"], mode=mode, coordinate_transformation_mode=how)
+    mod, _ = frontend.from_onnx(model([node], {"x": [None] * 4, "s": [4]}, {}, opset=18))
+    x = drawn(1, 2, 7, 10)
+    made = backends.create_executor("vm", mod).evaluate()(x, scales)
+    wanted = reference(model([node], {"x": [1, 2, 7, 10], "s": [4]}, {}, opset=18), x=x, s=scales)
+    np.testing.assert_allclose(np.asarray(made), wanted, rtol=1e-4, atol=1e-5)
+
+
+def test_axes_that_are_computed() -> None:
+    """Of ``Unsqueeze`` in any order, and of ``Slice`` with its steps."""
+    x, given = drawn(3, 4, 5), [np.array(one) for one in ([4, 0], [1, -1], [9, 0], [-1, 1], [2, -2])]
+    names = ["u", "starts", "ends", "axes", "steps"]
+    graph = helper.make_graph(
+        [
+            helper.make_node("Slice", ["x", *names[1:]], ["s"]),
+            helper.make_node("Unsqueeze", ["s", "u"], ["y"]),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4, 5])]
+        + [helper.make_tensor_value_info(name, TensorProto.INT64, [2]) for name in names],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )  # fmt: skip
+    found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    mod, _ = frontend.from_onnx(found)
+    inputs = dict(zip([one.name for one in found.graph.input], [x, *given], strict=True))
+    made = backends.create_executor("vm", mod).evaluate()(**inputs)
+    np.testing.assert_array_equal(np.asarray(made), x[:, :0:-2, 1:9:2][None, ..., None])
+
+
+def test_places_of_maxima_are_put_into_a_shape_that_is_computed() -> None:
+    graph = helper.make_graph(
+        [helper.make_node("MaxUnpool", ["x", "i", "s"], ["y"], kernel_shape=[2, 2], strides=[2, 2])], "g",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 1, 2, 2]),
+            helper.make_tensor_value_info("i", TensorProto.INT64, [1, 1, 2, 2]),
+            helper.make_tensor_value_info("s", TensorProto.INT64, [4]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )  # fmt: skip
+    mod, _ = frontend.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8))
+    x, places = np.array([[[[5, 6], [7, 8]]]], np.float32), np.array([[[[0, 7], [13, 15]]]])
+    made = backends.create_executor("vm", mod).evaluate()(x, places, np.array([1, 1, 5, 5]))
+    # As ONNX's own test_maxunpool_export_with_output_shape: places count in 4 by 4, the rest is 0.
+    wanted = np.zeros((5, 5), np.float32)
+    wanted[0, 0], wanted[1, 3], wanted[3, 1], wanted[3, 3] = 5, 6, 7, 8
+    np.testing.assert_array_equal(np.asarray(made)[0, 0], wanted)
+
+
 def test_ones_on_a_diagonal_of_open_extents() -> None:
     found = model([helper.make_node("EyeLike", ["x"], ["y"], k=1)], {"x": [None, "m"]}, {})
     mod, _ = frontend.from_onnx(found)

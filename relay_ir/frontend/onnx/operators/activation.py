@@ -110,7 +110,7 @@ def softmax(at: Conversion, x: Expr, axis: int, name: str = "nn.softmax") -> Exp
 
 
 def _along(name: str) -> Convert:
-    return lambda at: softmax(at, at.arg(), at.attr("axis", -1), name)
+    return lambda at: softmax(at, at.arg(), at.axis(at.arg(), -1), name)
 
 
 def _flattened(name: str) -> Convert:
@@ -137,7 +137,7 @@ def int_product(at: Conversion, x: Expr, axis: int) -> int:
 
 
 def _one(at: Conversion, x: Expr, name: str) -> Expr:
-    return _hardest(at, x, -1) if name == "hardmax" else softmax(at, x, -1, name)
+    return _hardest(at, x, -1) if name == "hardmax" else softmax(at, x, at.rank(x) - 1, name)
 
 
 def _hardest(at: Conversion, x: Expr, axis: int) -> Expr:

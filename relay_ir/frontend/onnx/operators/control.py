@@ -11,7 +11,7 @@ from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert, Value
 from relay2relax.relay_ir.ir.expr import Call, Expr, Function, If, Let, RelayExpr, TupleGetItem, Var
 from relay2relax.relay_ir.ir.types import FuncType, TensorType, TupleType, Type
-from relay2relax.tir.extent import ANY
+from relay2relax.tir.extent import ANY, static
 
 # A loop whose length is known is written out up to so many times.
 _LONGEST = 1000
@@ -31,7 +31,8 @@ def _joined(one: Type, other: Type) -> Type | None:
 
 def _if(at: Conversion) -> tuple[Value, ...]:
     graphs = at.wanted("then_branch"), at.wanted("else_branch")
-    condition = at.scalar(at.arg())
+    given = at.arg()
+    condition = at.call("take", given, at.const(0, "int64")) if at.rank(given) == 1 else at.scalar(given)
     known = at.data(condition)
     if known is not None:
         return tuple(at.importer.subgraph(graphs[0] if known else graphs[1], (), at.node.place))
@@ -123,10 +124,7 @@ class _Loop:
         result = TupleType((*self.types, *kinds))
         params = (turn, going, *state, *stacks)
         loop = var("loop", FuncType(tuple(one.type_annotation for one in params if one.type_annotation), result))
-        grown = [
-            at.call("concatenate", at.tuple([stack, at.unsqueeze(one, [0])]), axis=0)
-            for stack, one in zip(stacks, scans, strict=True)
-        ]
+        grown = [self._grown(turn, *pair) for pair in zip(stacks, scans, strict=True)]
         following = at.call("add", turn, at.const(1, "int64"))
         more = Call(loop, (following, at.scalar(again), *held, *grown), span=at.span)
         condition: Expr = going
@@ -135,11 +133,23 @@ class _Loop:
             condition = at.call("logical_and", going, at.call("less", turn, limit))
         body = If(condition, more, at.tuple([*state, *stacks]), span=at.span)
         function = Function(params, body, result)
-        empty = [at.const(np.zeros((0, *at.shape(one))), at.dtype(one)) for one in scans]
+        shapes = [[static(extent) or 0 for extent in at.extents(one)] for one in scans]
+        empty = [at.const(np.zeros((0, *shape)), at.dtype(one)) for shape, one in zip(shapes, scans, strict=True)]
         first = at.scalar(at.arg(1)) if at.has(1) else at.const(True, "bool")
         start = Call(loop, (at.const(0, "int64"), first, *self.carried, *empty), span=at.span)
         whole = at.values.state(Let(loop, function, start), result)
         return tuple(at.values.state(TupleGetItem(whole, i), one) for i, one in enumerate(result.fields))
+
+    def _grown(self, turn: Var, stack: Var, one: Expr) -> Expr:
+        """Return what is stacked with one more; the first turn says extents that are open."""
+        at = self.at
+        wide = at.unsqueeze(one, [0])
+        made = at.call("concatenate", at.tuple([stack, wide]), axis=0)
+        if at.static(one) is not None:
+            return made
+        first = at.call("equal", turn, at.const(0, "int64"))
+        kind = TensorType((ANY, *at.extents(one)), at.dtype(one))
+        return at.values.state(If(first, wide, made, span=at.span), kind)
 
 
 def _scan(at: Conversion) -> tuple[Value, ...]:

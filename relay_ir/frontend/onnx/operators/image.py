@@ -7,38 +7,43 @@ from collections.abc import Mapping
 import numpy as np
 
 from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert
-from relay2relax.relay_ir.frontend.onnx.operators.interpolation import COORDINATES, axis_matrix
+from relay2relax.relay_ir.frontend.onnx.resizing.computed import resize_as_computed
+from relay2relax.relay_ir.frontend.onnx.resizing.interpolation import COORDINATES, axis_matrix
 from relay2relax.relay_ir.ir.expr import Expr
 
 _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic", "bilinear": "linear"}
 
 
 def _resize(at: Conversion) -> Expr:
-    x = at.arg(0)
-    shape, rank = at.shape(x), at.rank(x)
+    x, rank = at.arg(0), at.rank(at.arg(0))
+    how = at.attr("coordinate_transformation_mode", "half_pixel" if at.opset >= 11 else "asymmetric")
     scales = at.known(1, "scales") if at.opset < 11 else at.known(2) if at.has(2) else None
     sizes = at.known(3) if at.opset >= 11 and at.has(3) else None
     if scales is not None and not scales.size:
         scales = None
-    if scales is None and (sizes is None or not sizes.size):
-        at.refuse("its sizes are computed")
+    given = [at.arg(place) for place in ((1,) if at.opset < 11 else (2, 3)) if at.has(place)]
+    region = how != "tf_crop_and_resize" or at.known(1) is not None
+    if at.static(x) is None or not region or (scales is None and (sizes is None or not sizes.size)):
+        by_size = at.opset >= 11 and at.has(3) and at.static(given[-1]) != (0,)
+        if not given:
+            at.refuse("neither its sizes nor its scales are known")
+        return resize_as_computed(at, how, None if by_size else given[0], given[-1] if by_size else None)
+    shape = at.shape(x)
     axes = [one % rank for one in at.attr("axes", range(rank))]
     factors, wanted = dict.fromkeys(range(rank), 1.0), list(shape)
     if scales is not None:
         for axis, scale in zip(axes, scales, strict=True):
             factors[axis], wanted[axis] = float(scale), int(np.floor(shape[axis] * float(scale)))
-    elif sizes is None:
-        at.refuse("neither its sizes nor its scales are known")
     else:
+        assert sizes is not None
         for axis, size, factor in _sized(at, shape, axes, [int(one) for one in sizes]):
             factors[axis], wanted[axis] = factor, size
-    how = at.attr("coordinate_transformation_mode", "half_pixel" if at.opset >= 11 else "asymmetric")
     mode = at.attr("mode", "nearest")
-    rounding = at.attr("nearest_mode", "round_prefer_floor" if at.opset >= 11 else "floor") if mode == "nearest" else ""
+    rounding = at.attr("nearest_mode", "round_prefer_floor" if at.opset >= 11 else "floor")
     exact = all(wanted[axis] == shape[axis] * factor for axis, factor in factors.items())
     plain = wanted[:2] == list(shape[:2]) and rank in (3, 4, 5) and how in ("half_pixel", "align_corners", "asymmetric")
     if plain and exact and not at.attr("antialias", 0) and all(one > 0 for one in wanted):
-        return resized(at, x, wanted[2:], mode, how, rounding)
+        return resized(at, x, wanted[2:], mode, how, rounding if at.opset >= 11 else "")
     return _by_matrices(at, x, factors, wanted, how, rounding)
 
 
@@ -102,7 +107,7 @@ def resized(at: Conversion, x: Expr, size: list[int], mode: str, how: str, round
     wide = x if at.floating(x) else at.cast(x, "float32")
     made = at.call(
         name, wide, size=tuple(size), layout=layout, method=_METHODS[mode], coordinate_transformation_mode=how,
-        rounding_method=rounding, cubic_alpha=float(at.attr("cubic_coeff_a", -0.75)),
+        rounding_method=rounding, cubic_alpha=float(at.attr("cubic_coeff_a", -0.75 if at.opset >= 11 else -0.5)),
         cubic_exclude=int(at.attr("exclude_outside", 0)),
     )  # fmt: skip
     return at.cast(made, dtype)

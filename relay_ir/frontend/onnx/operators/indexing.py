@@ -93,7 +93,7 @@ def _nonzero(at: Conversion) -> Expr:
     if at.rank(x) == 0:
         x = at.reshape(x, [1])
     found = at.call("argwhere", x if at.dtype(x) != "bool" else at.cast(x, "int32"))
-    return at.cast(at.transpose(found, [1, 0]), "int64")
+    return at.transpose(at.cast(found, "int64"), [1, 0])
 
 
 def _compress(at: Conversion) -> Expr:

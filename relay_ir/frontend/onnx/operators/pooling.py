@@ -139,10 +139,14 @@ def _unpool(at: Conversion) -> Expr:
         for i, (extent, stride, size) in enumerate(zip(shape[2:], strides, kernel, strict=True))
     ]
     own = [*shape[:2], *inferred]
-    wanted = at.ints(2) or own
     flat = at.call("zeros", (_product(own),), at.dtype(data))
     filled = at.call("scatter_elements", flat, at.reshape(places, [-1]), at.reshape(data, [-1]), 0, "update")
     made = at.reshape(filled, own)
+    if at.has(2) and at.known(2) is None:
+        grown = at.call("subtract", at.cast(at.arg(2), "int64"), at.const(own, "int64"))
+        computed = at.call("stack", at.tuple([at.const([0] * len(own), "int64"), grown]), axis=1)
+        return at.dynamic("nn.pad", made, computed, at.like(0, made))
+    wanted = at.ints(2) or own
     widths = tuple((0, more - had) for more, had in zip(wanted, own, strict=True))
     return at.call("nn.pad", made, widths, at.like(0, made)) if any(b for _, b in widths) else made
 

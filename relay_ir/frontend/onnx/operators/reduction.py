@@ -100,10 +100,10 @@ def _topk(at: Conversion) -> tuple[Expr, ...]:
     x = at.arg()
     count = at.known(1, "k")
     given: dict[str, object] = {
-        "axis": at.axis(x, -1), "ret_type": "both", "is_ascend": not at.attr("largest", 1), "dtype": "int64"
+        "axis": at.attr("axis", -1), "ret_type": "both", "is_ascend": not at.attr("largest", 1), "dtype": "int64"
     }  # fmt: skip
     if count is None:
-        made = at.dynamic("topk", x, at.scalar(at.arg(1)), **given)
+        made = at.dynamic("topk", x, at.arg(1), **given)
     else:
         made = at.call("topk", x, int(count.reshape(-1)[0]), **given)
     return tuple(at.fields(made))

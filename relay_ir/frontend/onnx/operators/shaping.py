@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from relay2relax.relay_ir.frontend.onnx.conversion import MOST_DIMENSIONS, Conversion, Convert
+from relay2relax.relay_ir.frontend.onnx.lengths import chosen_axes
 from relay2relax.relay_ir.ir.expr import Expr
 from relay2relax.tir.extent import static
 
@@ -53,10 +54,25 @@ def _squeeze(at: Conversion) -> Expr:
 
 
 def _unsqueeze(at: Conversion) -> Expr:
+    if at.has(1) and at.known(1) is None:
+        return _unsqueezed_by(at, at.arg(0))
     axes = at.ints(1, "axes")
     if axes is None:
         at.refuse("its axes are missing")
     return at.unsqueeze(at.arg(0), axes) if axes else at.call("copy", at.arg(0))
+
+
+def _unsqueezed_by(at: Conversion, x: Expr) -> Expr:
+    """Return ``x`` with axes of one element at places that are computed: in a shape that has ones
+    there, and its own extents in order between.
+    """
+    rank = at.rank(x) + at.shape(at.arg(1))[0]
+    chosen = at.call("any", chosen_axes(at, at.arg(1), rank), axis=[0])
+    own = at.call("cumsum", at.cast(at.call("logical_not", chosen), "int64"), axis=0, dtype="int64")
+    places = at.call("maximum", at.call("subtract", own, at.const(1, "int64")), at.const(0, "int64"))
+    extents = at.shape_of(x) if at.rank(x) else at.const([1], "int64")
+    one = at.const(1, "int64")
+    return at.reshape_to(x, at.call("where", chosen, one, at.call("take", extents, places, axis=0)))
 
 
 def _transpose(at: Conversion) -> Expr:
@@ -77,6 +93,8 @@ def _split(at: Conversion) -> tuple[Expr, ...]:
     if sizes is None:
         extent = at.shape(x)[axis] if static(at.extents(x)[axis]) is None else static(at.extents(x)[axis])
         assert extent is not None
+        if extent and extent % count == 0:
+            return tuple(at.fields(at.call("split", x, count, axis=axis)))
         each = -(-extent // count)
         sizes = [max(min(each, extent - place * each), 0) for place in range(count)]
     if 0 in sizes:
@@ -93,13 +111,9 @@ def _slice(at: Conversion) -> Expr:
     x = at.arg(0)
     begin, end = at.known(1, "starts"), at.known(2, "ends")
     axes, steps = at.known(3, "axes"), at.known(4, "steps")
-    if (axes is None and at.has(3)) or (steps is None and at.has(4)):
-        if at.shape(at.arg(1)) != (at.rank(x),) or (axes is None and at.has(3)):
-            at.refuse("its axes or steps are computed")
-        return at.dynamic("strided_slice", x, *(at.cast(at.arg(place), "int64") for place in (1, 2, 4)))
     rank = at.rank(x)
-    if begin is None or end is None:
-        return _sliced_by(at, x, axes, steps)
+    if begin is None or end is None or (axes is None and at.has(3)) or (steps is None and at.has(4)):
+        return _sliced_by(at, x)
     count = begin.size
     named = list(range(count)) if axes is None else [int(one) % rank for one in axes.reshape(-1)]
     strides = [1] * count if steps is None else [int(one) for one in steps.reshape(-1)]
@@ -117,21 +131,26 @@ def _slice(at: Conversion) -> Expr:
     return at.call("strided_slice", x, begin=limits[0], end=limits[1], strides=strides, axes=named)
 
 
-def _sliced_by(at: Conversion, x: Expr, axes: np.ndarray | None, steps: np.ndarray | None) -> Expr:
-    """Return a part whose ends are computed: they are put beside those of the other axes."""
-    rank = at.rank(x)
-    shape = at.shape_of(x)
-    given = at.shape(at.arg(1))[0]
-    named = list(range(given)) if axes is None else [int(one) % rank for one in axes.reshape(-1)]
-    strides = [1] * rank
-    for place, axis in enumerate(named):
-        strides[axis] = 1 if steps is None else int(steps.reshape(-1)[place])
-    places = at.const([named.index(axis) if axis in named else given + axis for axis in range(rank)], "int64")
-    ends = []
-    for source, rest in ((at.arg(1), at.const([0] * rank, "int64")), (at.arg(2), shape)):
-        joined = at.call("concatenate", at.tuple([at.cast(source, "int64"), rest]), axis=0)
-        ends.append(at.call("take", joined, places, axis=0))
-    return at.dynamic("strided_slice", x, *ends, at.const(strides, "int64"))
+def _sliced_by(at: Conversion, x: Expr) -> Expr:
+    """Return a part whose ends, axes or steps are computed, among those of all axes."""
+    rank, count = at.rank(x), at.shape(at.arg(1))[0]
+    axes = at.known(3, "axes")
+    if axes is None and at.has(3):
+        chosen = at.cast(chosen_axes(at, at.arg(3), rank), "int32")
+        left = at.const(np.arange(count, count + rank), "int64")
+        own = at.cast(at.call("argmax", chosen, axis=[0]), "int64")
+        places: Expr = at.call("where", at.call("any", at.cast(chosen, "bool"), axis=[0]), own, left)
+    else:
+        named = list(range(count)) if axes is None else [int(one) % rank for one in axes.reshape(-1)]
+        places = at.const([named.index(axis) if axis in named else count + axis for axis in range(rank)], "int64")
+    zeros, ones = at.const([0] * rank, "int64"), at.const([1] * rank, "int64")
+    steps: Expr = at.arg(4) if at.has(4) else at.const([1] * count, "int64")
+    pairs: list[tuple[Expr, Expr]] = [(at.arg(1), zeros), (at.arg(2), at.shape_of(x)), (steps, ones)]
+    parts = []
+    for source, rest in pairs:
+        whole = at.call("concatenate", at.tuple([at.cast(source, "int64"), rest]), axis=0)
+        parts.append(at.call("take", whole, places, axis=0))
+    return at.dynamic("strided_slice", x, *parts)
 
 
 def _expand(at: Conversion) -> Expr:

@@ -33,7 +33,7 @@ def _adagrad(at: Conversion) -> tuple[Expr, ...]:
     for x, gradient, total in groups:
         gradient = _regularised(at, x, gradient)
         total = at.call("add", total, at.call("multiply", gradient, gradient))
-        root = at.call("add", at.call("sqrt", total), at.like(at.attr("epsilon", 0.0), x))
+        root = at.call("add", at.call("sqrt", total), at.like(at.attr("epsilon", 1e-6), x))
         moved = at.call("divide", at.call("multiply", rate, gradient), root)
         values.append(at.call("subtract", x, moved))
         sums.append(total)
@@ -53,7 +53,7 @@ def _adam(at: Conversion) -> tuple[Expr, ...]:
         gradient = _regularised(at, x, gradient)
         mean = _mixed(at, mean, alpha, gradient)
         square = _mixed(at, square, beta, at.call("multiply", gradient, gradient))
-        root = at.call("add", at.call("sqrt", square), at.like(at.attr("epsilon", 0.0), x))
+        root = at.call("add", at.call("sqrt", square), at.like(at.attr("epsilon", 1e-6), x))
         new = at.call("subtract", x, at.call("divide", at.call("multiply", rate, mean), root))
         values.append(at.call("multiply", new, at.like(1 - at.attr("norm_coefficient_post", 0.0), x)))
         means.append(mean)
