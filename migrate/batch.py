@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from relay2relax import __version__
 from relay2relax.backends.processes import Running
 from relay2relax.core.errors import FileError
+from relay2relax.core.source import visible
 from relay2relax.migrate.artefacts import Artefact, find_artefacts
 from relay2relax.migrate.conversion import Job, convert_one
 from relay2relax.migrate.report.model import Entry, Report
@@ -72,11 +75,11 @@ def migrate(
             if known is None:
                 pending[key or job.name] = job
             else:
-                entries[job.name] = known
+                entries[job.name] = _placed(known, job)
                 told(Step(len(entries), len(jobs), known, True))
         for key, entry in _converted(pending, options.jobs, executor):
             _keep(state, key, entry)
-            entries[entry.name] = entry
+            entries[entry.name] = _placed(entry, pending[key])
             told(Step(len(entries), len(jobs), entry, False))
     return Report(__version__, options.convert, tuple(entries[job.name] for job in jobs))
 
@@ -97,6 +100,11 @@ def _converted(
                 future.cancel()
             running.end()
             raise
+
+
+def _placed(entry: Entry, job: Job) -> Entry:
+    """Return an entry with where its model is now: models that move are not done again."""
+    return replace(entry, path=visible(job.model.as_posix()))
 
 
 def _keep(state: State, key: str, entry: Entry) -> None:

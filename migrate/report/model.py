@@ -20,7 +20,8 @@ from relay2relax.parity.tables import data_frame, html_table
 class Entry(Form):
     """How one model fared.
 
-    ``name``  its path below the folder that was migrated. ``verdict``  a word of ``Verdict``.
+    ``name``  its path below the folder that was migrated, and ``path``  where that is, as seen from
+    the folder in which it was migrated. ``verdict``  a word of ``Verdict``.
     ``why``  why it did not fare better. ``params``  the name of the file of its weights, "" without
     any. ``calls``  how many operators Relay calls. ``as_tensorir``  operators that became TensorIR,
     with the reasons. ``receipt``  how many things were kept, moved, implied and dropped.
@@ -45,6 +46,7 @@ class Entry(Form):
     files: tuple[str, ...] = ()
     folder: str = ""
     page: str = ""
+    path: str = ""
 
     def answers(self) -> dict[str, tuple[str, ...]]:
         """Return what somebody asks of a model whose results differ, and the answers; nothing for

@@ -50,5 +50,5 @@ def _result(entry: Entry) -> dict[str, object]:
         "ruleId": verdict.value,
         "level": _LEVELS.get(verdict, "error"),
         "message": {"text": "; ".join((*entry.why, *entry.where)) or _MEANINGS[verdict]},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(entry.name)}}}],
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": quote(entry.path or entry.name)}}}],
     }

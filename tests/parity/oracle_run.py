@@ -35,8 +35,10 @@ from relay2relax import parity
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Relay2RelaxError
 
+# Programs of others are run on what is drawn.
+FILES = [*VALUED_FILES, "mutated", "passes", "msc"]
 GROUP = 25
-SECONDS = 60
+SECONDS = 120
 APART = 4.0
 
 
@@ -48,7 +50,10 @@ def cases(name: str) -> Iterator[dict[str, Any]]:
     root = golden_root()
     assert root is not None, "recorded cases are absent"
     with gzip.open(root / f"{name}.jsonl.gz", "rt", encoding="utf-8") as stream:
-        yield from (one for line in stream if may_be_apart(one := json.loads(line)) and one["id"] not in VALUES)
+        for line in stream:
+            one = json.loads(line)
+            if one.get("verdict") != "rejected" and one["id"] not in VALUES and may_be_apart(one):
+                yield one
 
 
 def looked_at(run: Run, in_c: InC) -> list[dict[str, Any]]:
@@ -122,34 +127,41 @@ def verdict(judged: parity.Judgement, results: Mapping[str, Sequence[Array]], ex
     return {"right": bool(set(judged.nearest) <= set(nearest)), "exact": errors, "off": off}
 
 
-def verify(state: Path, name: str, seeds: int) -> None:
-    """Hold the verdicts of a file against exact numbers."""
-    apart = {(one["id"], one["seed"]) for one in remembered(state / f"{name}.jsonl") if "ulps" in one}
+def verify(state: Path, name: str, seeds: int, every: bool) -> None:
+    """Hold the verdicts of a file against exact numbers: of a run of each case, or of every run."""
     target = state / f"{name}.verified"
-    apart -= {(one["id"], one["seed"]) for one in remembered(target)}
-    wanted = {id for id, _ in apart}
-    todo = [one for one in cases(name) if one["id"] in wanted]
+    done = {(one["id"], one["seed"]) for one in remembered(target)}
+    apart: dict[str, list[int | None]] = {}
+    for one in remembered(state / f"{name}.jsonl"):
+        if "ulps" in one:
+            apart.setdefault(one["id"], []).append(one["seed"])
+    wanted = {(id, seed) for id, found in apart.items() for seed in (found if every else found[:1])} - done
+    todo = [one for one in cases(name) if one["id"] in {id for id, _ in wanted}]
     for at in range(0, len(todo), GROUP):
         found, in_c = of_group(todo[at : at + GROUP], range(seeds))
-        lines = [line for run in found if (run.case["id"], run.seed) in apart for line in verified(run, in_c)]
-        with target.open("a") as stream:
-            stream.writelines(json.dumps(line) + "\n" for line in lines)
+        for run in found:
+            if (run.case["id"], run.seed) in wanted:
+                with target.open("a") as stream:
+                    stream.writelines(json.dumps(line) + "\n" for line in verified(run, in_c))
         print(name, at + GROUP, "of", len(todo), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--state", type=Path, required=True)
-    parser.add_argument("--files", default=",".join(VALUED_FILES))
+    parser.add_argument("--files", default=",".join(FILES))
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--verify", action="store_true")
     args = parser.parse_args()
     signal.signal(signal.SIGALRM, expired)
     args.state.mkdir(exist_ok=True)
-    for name in args.files.split(","):
-        if args.verify:
-            verify(args.state, name, args.seeds)
-            continue
+    names = args.files.split(",")
+    if args.verify:
+        for every in (False, True):
+            for name in names:
+                verify(args.state, name, args.seeds, every)
+        return
+    for name in names:
         state = args.state / f"{name}.jsonl"
         done = sum("looked_at" in one for one in remembered(state))
         todo = list(cases(name))
