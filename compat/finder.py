@@ -79,7 +79,7 @@ class LegacyModule(ModuleType):
     def __getattr__(self, name: str) -> object:
         if name == "__all__":
             return [one for one in sorted(self._places) if not one.startswith("_")]
-        if name.startswith("__"):
+        if name.startswith("__") and name not in self._places:
             raise AttributeError(name)
         found = self._look_up(name)
         setattr(self, name, found)

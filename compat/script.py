@@ -47,7 +47,7 @@ def run(arguments: Sequence[str]) -> None:
         sys.argv = [rest[0], *_PLUGIN.get(rest[0], ()), *rest[1:]]
         sys.path.insert(0, "")
         if rest[0] == _TVMC:
-            from relay2relax.compat.running import tvmc
+            from tvm.driver import tvmc
 
             sys.exit(tvmc.main(rest[1:]))
         runpy.run_module(rest[0], run_name="__main__", alter_sys=True)

@@ -32,7 +32,14 @@ they are used. Nodes, types and modules answer to TVM's names for their parts wh
 What is different:
 
 - `relay.create_executor` runs programs on numpy. `relay.build` makes generated C; `llvm` and `c`
-  mean that, other targets are refused by name.
+  mean that, `tvm` is an installed apache-tvm in a process of its own, other targets are refused by
+  name.
+- `export_library` writes a shared object, of `.tar` and `.o` its objects, with the functions of an
+  [exported C library](file-formats.md) where the program is one block of known shapes. Weights are
+  inside. TVM's own runtime does not know such files. `tvm.runtime.load_module` reads a section of
+  the file first: only what has it is loaded, and runs in the process as any library does. So load
+  files that you would run.
+- The code of a library is for the processor that it is made on, or for `llvm -mcpu=NAME`.
 - Executors refuse arguments of a wrong shape, TVM's virtual machine takes them.
 - All errors are those of relay2relax; `tvm.TVMError` is their base. Their texts are ours.
 - A name that is absent can be imported. Whoever uses it is told why it is not there.
@@ -43,7 +50,10 @@ renamed, adapters become what the tables call *rewritten*, and of the rest it sa
 to look at it. It needs the extra `modernize`, reads scripts and notebooks, and runs neither.
 
 [Twenty public scripts](legacy-scripts.md) were tried on it. Models are compiled and run from the
-command line as by `tvmc`: `python -m relay2relax.compat -m tvm.driver.tvmc compile net.onnx`.
+command line as by `tvmc`: `python -m relay2relax.compat -m tvm.driver.tvmc compile net.onnx`. Its
+`compile` and `run` take the flags of TVM 0.18, and say which of them change nothing here. `convert`
+writes a model as a script of Relax, or as Relay, with the flags of `compile` for layouts and
+precision; TVM has no such verb. `tune` and `micro` are refused.
 
 [TVM 0.18's own tests of Relay](legacy-tests.md) run so: `make test-legacy TVM=FOLDER`, where FOLDER holds
 `tests/python/relay` and `python/tvm/topi/testing` of its repository at v0.18.0.

@@ -15,6 +15,18 @@ from typing import Any
 import numpy as np
 
 
+def _reshape() -> None:
+    """Let numpy's reshape take ``newshape``, as it did until 2.4."""
+    reshape = np.reshape
+
+    def reshaped(a: Any, *args: Any, **given: Any) -> Any:
+        if "newshape" in given:
+            given["shape"] = given.pop("newshape")
+        return reshape(a, *args, **given)
+
+    np.reshape = reshaped
+
+
 def _onnx() -> None:
     """Give back what onnx had until 1.20."""
     import onnx
@@ -92,6 +104,7 @@ def pytest_configure(config: Any) -> None:
     for name in ("bool", "int", "float", "object"):
         if not hasattr(np, name):
             setattr(np, name, getattr(builtins, name))
+    _reshape()
     _onnx()
     _tests_of_onnx()
     if importlib.util.find_spec("torch") is not None:

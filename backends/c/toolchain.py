@@ -213,13 +213,23 @@ def _build(compiler: Compiler, units: Sequence[Unit], store: Store) -> bytes:
 
 
 def _built(compiler: Compiler, units: Sequence[Unit], work: Path) -> bytes:
+    linked = work / "linked"
+    link(compiler, compile_units(compiler, units, work), linked)
+    return linked.read_bytes()
+
+
+def compile_units(compiler: Compiler, units: Sequence[Unit], work: Path, *options: str) -> list[str]:
+    """Return the paths of the objects of C files, compiled in a folder.
+
+    Raises CompilerError where the compiler refuses the code.
+    """
     # Threads that are started here do not see whose limits hold.
     budget, running = active(), Running()
 
     def compile_unit(number: int) -> str:
         source, product = work / f"unit{number}.c", work / f"unit{number}.o"
         source.write_text(units[number].text)
-        flags = [*compiler.flags, _level(units[number])]
+        flags = [*compiler.flags, *options, _level(units[number])]
         arguments = [*compiler.command, *flags, "-c", str(source), "-o", str(product)]
         _run(arguments, "the C compiler refused generated code", budget, running)
         return str(product)
@@ -234,7 +244,15 @@ def _built(compiler: Compiler, units: Sequence[Unit], work: Path) -> bytes:
         except BaseException:
             running.end()  # the pool waits for its threads, and these for the compilers
             raise
-    linked = work / "linked"
-    arguments = [*compiler.command, "-shared", "-pthread", *finished, "-o", str(linked), "-lm"]
-    _run(arguments, "the C compiler could not link generated code", budget)
-    return linked.read_bytes()
+    return finished
+
+
+def link(compiler: Compiler, objects: Sequence[str], target: Path, relocatable: bool = False) -> None:
+    """Link objects into a shared object, or into one object that can be linked further.
+
+    Raises CompilerError where that is refused.
+    """
+    kind = ["-r", "-nostdlib"] if relocatable else ["-shared", "-pthread"]
+    libraries = [] if relocatable else ["-lm"]
+    arguments = [*compiler.command, *kind, *objects, "-o", str(target), *libraries]
+    _run(arguments, "the C compiler could not link generated code", active())

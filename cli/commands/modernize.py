@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from relay2relax.cli import files, outcome, screen
-from relay2relax.compat import modernize
-from relay2relax.compat.modernize.remarks import BY_HAND, RENAMED, REPLACED
+from relay2relax.cli import files, modernize, outcome, screen
+from relay2relax.cli.modernize.remarks import BY_HAND, RENAMED, REPLACED
 from relay2relax.core.errors import FileError, ParseError
 
 

@@ -83,12 +83,16 @@ def save_json(node: object) -> str:
 
 
 def load_json(text: str) -> object:
-    """Return the module or the expression of a JSON document."""
+    """Return the object of a JSON document: a module, an expression, a type, a container."""
     from relay2relax.relay_ir.json.reader import load_json as load
+    from relay2relax.relay_ir.json.reader import load_json_object
 
-    mod = load(text)
     document = json.loads(text)
     kind = document["nodes"][document["root"]]["type_key"]
     if kind == "IRModule":
-        return mod
+        return load(text)
+    found = load_json_object(text)
+    if not isinstance(found, RelayExpr):
+        return found
+    mod = load(text)
     return mod["main"] if kind == "relay.Function" else mod["main"].body

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import cast
 
+import numpy as np
+
 from relay2relax.backends.relay.executor import create_executor as our_executor
 from relay2relax.compat.running.results import legacy, plain
-from relay2relax.compat.running.targets import backend_of
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.compat.running.targets import RUNNING, backend_of
+from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.relay_ir.analysis import free_vars
 from relay2relax.relay_ir.io.params import bind_params
 from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar, Let, Var, as_expr
@@ -25,7 +27,7 @@ class Executor:
         self.mod = mod
         self.device = device
         self.target = target
-        backend_of(target)
+        self._backend = backend_of(target, RUNNING)
 
     def evaluate(self, expr: object = None, binds: Mapping[Expr, object] | None = None) -> object:
         """Return a function that runs ``expr``: a function itself, the ``main`` of the module by
@@ -40,7 +42,7 @@ class Executor:
             mod = self._beside(cast(Expr, expr))
         if expr is not None and not isinstance(expr, (str, Function, GlobalVar)) and free_vars(cast(Expr, expr)):
             raise ValueError("the expression has variables that nothing binds")
-        run = _runner(self.kind, mod, name)
+        run = _runner(self.kind, mod, name) if self._backend == "c" else _beside(mod, name, self.target)
         if expr is None or isinstance(expr, (str, Function, GlobalVar)):
             return run
         return run()
@@ -65,6 +67,24 @@ def _runner(kind: str, mod: IRModule, name: str) -> Runner:
     return run
 
 
+def _beside(mod: IRModule, name: str, target: object) -> Runner:
+    """Return what runs ``main`` in apache-tvm; arguments are given by place or by name."""
+    from relay2relax.compat.running.factory import build
+
+    if name != "main":
+        raise UnsupportedError(f"apache-tvm is given the function main here, not {name}")
+    library = build(mod, target).library()
+    run = library.runner()
+    names = [one for one, _ in library.inputs]
+
+    def call(*args: object, **params: object) -> object:
+        given = dict(zip(names, args, strict=False)) | params
+        found = run(*(np.asarray(plain(given[one])) for one in names))
+        return legacy(found[0] if len(library.outputs) == 1 else found)  # type: ignore[index]
+
+    return call
+
+
 def create_executor(
     kind: str = "debug",
     mod: IRModule | None = None,
@@ -72,7 +92,8 @@ def create_executor(
     target: object = "llvm",
     params: Mapping[str, object] | None = None,
 ) -> Executor:
-    """Return an executor of kind ``debug``, ``graph``, ``vm`` or ``aot``, on numpy.
+    """Return an executor of kind ``debug``, ``graph``, ``vm`` or ``aot``, on numpy, or for the
+    target ``tvm`` in apache-tvm.
 
     ``params`` are bound to the parameters of ``main`` of those names. Raises UnsupportedError for a
     target that is not a processor.

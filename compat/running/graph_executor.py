@@ -73,7 +73,7 @@ class GraphModule:
         built = module._library if isinstance(module, GraphModule) else module.library()
         self._library: Library = built
         self.module = self
-        self._run = built.machine()["main"]
+        self._run = built.runner()
         self._values: dict[str, Array] = {}
         self._outputs: list[Array] = []
         self._names = [name for name, _ in built.inputs]
@@ -156,6 +156,10 @@ class GraphModule:
         """Return a tensor that the last run gave."""
         return _copied(self._outputs[index], out)
 
+    def get_input_name(self, index: int) -> str:
+        """Return the name of an input."""
+        return self._names[index]
+
     def load_params(self, params: bytes) -> None:
         """Set inputs to the parameters of the bytes of a ``.params`` file."""
         from relay2relax.relay_ir.io.params import load_params
@@ -221,7 +225,18 @@ class Module(Library):
 
         return measure
 
+    @classmethod
+    def of(cls, library: Library) -> Module:
+        """Return a library as such a module."""
+        return cls(**vars(library))
+
     def __getitem__(self, name: str) -> Callable[..., object]:
-        if name != "default":
+        if name not in (self.name, "default"):
             raise AttributeError(f"Module has no function {name!r}")
         return lambda *devices: GraphModule(self)
+
+    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., object]:
+        """Return a function of the library: what makes what runs it, or the entry of it all."""
+        if name == "list_module_names":
+            return lambda: [self.name]
+        return self[self.name if name == "TVMSystemLibEntryPoint" else name]

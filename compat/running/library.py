@@ -2,49 +2,56 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from relay2relax.backends.c.export.export import library_files
+from relay2relax.backends.c.export.library import c_name
+from relay2relax.backends.c.export.linking import create_shared
+from relay2relax.backends.c.export.loaded import LoadedLibrary
+from relay2relax.backends.c.export.shared import read_linked, shared_objects, write_linked
+from relay2relax.backends.c.loading import MachineCode
 from relay2relax.backends.runtime.virtual_machine import VirtualMachine
 from relay2relax.backends.vm.executable import Executable
 from relay2relax.compat.running.ndarray import NDArray
 from relay2relax.core.dtype import Array
-from relay2relax.core.errors import FileError, ParseError
-from relay2relax.core.output.content import reported
+from relay2relax.core.errors import FileError, ParseError, UnsupportedError
+from relay2relax.core.output import Content, reported
+from relay2relax.relax_ir.ir.expr import IRModule as RelaxModule
 from relay2relax.relay_ir.io.params import load_params, save_params
 from relay2relax.relay_ir.ir.types import TensorType, Type
-from relay2relax.tir.extent import static
+from relay2relax.tir.extent import ANY, static
 
-_PROGRAM, _PARAMS, _ABOUT = "program", "params", "about.json"
+_PROGRAM, _PARAMS, _ABOUT, _CODE = "program", "params", "about.json", "code"
 
 
+@dataclass(eq=False, repr=False)
 class Library:
-    """A compiled program: its inputs and outputs, and the parameters that it holds."""
+    """A compiled program: its inputs and outputs, and the parameters that it holds.
+
+    ``relax`` is what it was compiled from, None where it was loaded.
+    """
+
+    runner: Callable[[], Callable[..., object]]
+    inputs: Sequence[tuple[str, Type]]
+    outputs: Sequence[TensorType]
+    params: Mapping[str, Array]
+    name: str = "default"
+    relax: RelaxModule | None = None
+    executable: Executable | None = None
+    march: str = "native"
+    imported_modules: list[object] = field(default_factory=list)
 
     type_key = "GraphExecutorFactory"
     format = "c"
-
-    def __init__(
-        self,
-        executable: Executable,
-        inputs: Sequence[tuple[str, Type]],
-        outputs: Sequence[TensorType],
-        params: Mapping[str, Array],
-    ) -> None:
-        self.executable = executable
-        self.inputs = list(inputs)
-        self.outputs = list(outputs)
-        self.params = dict(params)
-
-    def machine(self) -> VirtualMachine:
-        """Return a new machine that runs the program."""
-        return VirtualMachine(self.executable)
 
     def library(self) -> Library:
         """Return the library itself."""
@@ -56,49 +63,103 @@ class Library:
 
     def get_source(self, fmt: str = "") -> str:
         """Return the instructions of the program."""
-        return self.executable.as_text()
+        return "" if self.executable is None else self.executable.as_text()
 
     def save(self, file_name: object, fmt: str = "") -> None:
         """Write the library into one file."""
         self.export_library(file_name)
 
-    def export_library(self, file_name: object, fcompile: object = None, **others: object) -> None:
-        """Write the library into one file, which ``load_module`` reads.
+    def export_library(self, file_name: object, fcompile: object = None, **options: object) -> None:
+        """Write a shared object, which ``load_module`` reads; ``.tar`` and ``.o`` are its objects.
 
-        Raises FileError where it cannot be written.
+        Where the program is one block of tensor programs of known shapes, the file has the
+        functions of an exported C library, weights inside; else the program, compiled when it is
+        loaded.
+        ``fcompile(file_name, objects, **options)`` links instead, as ``tvm.contrib.cc`` does.
+
+        Raises FileError where it cannot be written, UnsupportedError for one that was loaded, or
+        that apache-tvm runs.
         """
+        if self.relax is None or self.executable is None:
+            raise UnsupportedError("only a library that was built for llvm or c is exported; a loaded one is a file")
+        try:
+            known = all(None not in map(static, ty.shape) for _, ty in self.inputs if isinstance(ty, TensorType))
+            files = library_files(self.relax, self.name, self.march, embedded=True) if known else {}
+        except UnsupportedError:
+            files = {}
         about = {
+            "name": self.name,
+            "native": bool(files),
             "inputs": [_described(name, ty) for name, ty in self.inputs],
             "outputs": [_described("", ty) for ty in self.outputs],
         }
-        path = Path(os.fspath(file_name))  # type: ignore[call-overload]
-        with reported(path), tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(path, "w") as archive:
-            self.executable.save(Path(folder) / _PROGRAM)
-            archive.write(Path(folder) / _PROGRAM, _PROGRAM)
-            archive.writestr(_PARAMS, save_params(self.params))
-            archive.writestr(_ABOUT, json.dumps(about))
+        parts = {_ABOUT: json.dumps(about).encode(), _PARAMS: save_params(self.params)}
+        if not files:
+            with tempfile.TemporaryDirectory() as folder:
+                self.executable.save(Path(folder) / _PROGRAM)
+                parts[_PROGRAM] = (Path(folder) / _PROGRAM).read_bytes()
+        write(file_name, parts, files, self.march, fcompile, options)
 
 
-def read_library(path: object) -> Library:
-    """Return the library in a file that ``export_library`` wrote; its kernels are compiled again.
+def write(
+    file_name: object, parts: Mapping[str, bytes], files: Mapping[str, Content] = {}, march: str = "native",
+    fcompile: object = None, options: Mapping[str, object] = {},
+) -> None:  # fmt: skip
+    """Write parts, and files of C, as one library; raises FileError where that fails."""
+    path = Path(os.fspath(file_name))  # type: ignore[call-overload]
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    with reported(path), tempfile.TemporaryDirectory(prefix="relay2relax-") as folder:
+        objects = shared_objects(files, held.getvalue(), Path(folder), march)
+        if "cc" in options and not callable(fcompile):
+            fcompile = create_shared
+        if callable(fcompile) and path.suffix not in (".tar", ".o"):
+            known = {name: value for name, value in options.items() if name not in ("addons", "workspace_dir")}
+            fcompile(str(path), list(objects), **known)
+        else:
+            write_linked(objects, path)
+
+
+def read(file_name: object) -> tuple[MachineCode, Mapping[str, bytes]]:
+    """Return the code and the parts of a library in a file; nothing of it is run.
 
     Raises FileError where there is no such file, ParseError for another file.
     """
-    file = Path(os.fspath(path))  # type: ignore[call-overload]
-    if not file.is_file():
-        raise FileError(f"there is no library {file}")
+    path = Path(os.fspath(file_name))  # type: ignore[call-overload]
+    if not path.is_file():
+        raise FileError(f"there is no library {path}")
     try:
-        with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(file) as archive:
-            about = json.loads(archive.read(_ABOUT))
-            params = load_params(archive.read(_PARAMS))
+        content, data = read_linked(path)
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return MachineCode(path.name, content), {name: archive.read(name) for name in archive.namelist()}
+    except (OSError, zipfile.BadZipFile) as error:
+        raise ParseError(f"{path} is no library that export_library of relay2relax wrote") from error
+
+
+def loaded(code: MachineCode, parts: Mapping[str, bytes]) -> Library:
+    """Return the library of what :func:`read` gave: its code is run in this process where it has
+    functions for the whole program, else its kernels are compiled again.
+
+    Raises ParseError where parts are missing or damaged.
+    """
+    try:
+        about = json.loads(parts[_ABOUT])
+        inputs = [(str(one["name"]), _type(one)) for one in about["inputs"]]
+        outputs = [_type(one) for one in about["outputs"]]
+        params = {name: np.array(value) for name, value in load_params(parts[_PARAMS]).items()}
+        name = str(about["name"])
+        if about["native"]:
+            shapes = [(tuple(static(one) or 0 for one in ty.shape), ty.dtype) for ty in outputs]
+            return Library(lambda: LoadedLibrary(code, c_name(name), shapes), inputs, outputs, params, name)
+        with tempfile.TemporaryDirectory() as folder:
             program = Path(folder) / _PROGRAM
-            program.write_bytes(archive.read(_PROGRAM))
+            program.write_bytes(parts[_PROGRAM])
             executable = Executable.load(program)
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
-        raise ParseError(f"{file} is no library that export_library of relay2relax wrote") from error
-    inputs = [(str(one["name"]), _type(one)) for one in about["inputs"]]
-    held = {name: np.array(value) for name, value in params.items()}
-    return Library(executable, inputs, [_type(one) for one in about["outputs"]], held)
+    except (KeyError, ValueError, TypeError) as error:
+        raise ParseError(f"the library in {code.name} is damaged") from error
+    return Library(lambda: VirtualMachine(executable)["main"], inputs, outputs, params, name, executable=executable)
 
 
 def _described(name: str, ty: Type) -> dict[str, object]:
@@ -107,8 +168,6 @@ def _described(name: str, ty: Type) -> dict[str, object]:
 
 
 def _type(described: Mapping[str, object]) -> TensorType:
-    from relay2relax.tir.extent import ANY
-
     shape = described["shape"]
     assert isinstance(shape, list)
     return TensorType(tuple(ANY if one is None else int(one) for one in shape), str(described["dtype"]))

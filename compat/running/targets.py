@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from importlib.machinery import PathFinder
 
 from relay2relax.core.errors import UnsupportedError, mistake
-from relay2relax.core.errors.table import translating
+from relay2relax.core.errors.table import running, translating
 
 # What TVM knows of kernels of targets, though none of them exists here.
 _MOST_ARGUMENTS = {"opencl": 128, "metal": 31}
-_KINDS = {"llvm": "c", "c": "c"}
+# Options of targets until TVM 0.8.
+_MOVED = ("runtime", "system-lib", "executor", "interface-api", "unpacked-api", "link-params")
+RUNNING = ("llvm", "c", "tvm")
+_KINDS = {"llvm": "c", "c": "c", "tvm": "tvm"}
 
 
 class Target:
@@ -35,6 +39,8 @@ class Target:
         for word in words[1:]:
             name, _, value = word.lstrip("-").partition("=")
             options[name] = value
+        if given := [word for word in _MOVED if word in options]:
+            raise ValueError(f"Cannot recognize '-{given[0]}': it is an option of relay.backend.Executor or Runtime")
         self.kind = Kind(words[0] if words else "")
         self.attrs = options
         self.host = None if host is None else Target(host)
@@ -126,18 +132,23 @@ def no_target() -> Iterator[None]:
         _current.reset(token)
 
 
-def backend_of(target: object) -> str:
-    """Return the backend that stands for ``target``.
+def backend_of(target: object, kinds: Sequence[str] = ("llvm", "c")) -> str:
+    """Return the backend that stands for ``target``, which is one of ``kinds``.
 
-    Raises UnsupportedError for targets that do not exist here, by their name.
+    Raises UnsupportedError for targets that do not exist here, by their name, and for ``tvm`` where
+    apache-tvm is not installed.
     """
     if isinstance(target, Mapping) and "kind" not in target:
         target = next(iter(target.values()))
     if isinstance(target, (list, tuple)):
         target = target[0]
     kind = (Target("llvm") if target is None else Target(target)).kind.name
-    if kind not in _KINDS:
+    if kind == "tvm" and kind in kinds and PathFinder.find_spec(kind) is None:
+        raise UnsupportedError(mistake(running.LIBRARY, what="apache-tvm", problem="pip install relay2relax[tvm]"))
+    if kind not in kinds:
         known = "llvm, c, which both mean generated C"
+        if "tvm" in kinds:
+            known += ", and tvm, which is apache-tvm in a process of its own"
         raise UnsupportedError(mistake(translating.CHOICE, what="target", name=repr(kind), known=known))
     return _KINDS[kind]
 

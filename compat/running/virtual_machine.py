@@ -14,6 +14,7 @@ import numpy as np
 from relay2relax.backends.relay.executor import Executor, create_executor, load_executor
 from relay2relax.compat.running import executors
 from relay2relax.compat.running.graph_executor import BenchmarkResult, Module
+from relay2relax.compat.running.library import write
 from relay2relax.compat.running.ndarray import NDArray
 from relay2relax.compat.running.results import legacy, plain
 from relay2relax.compat.running.targets import backend_of
@@ -25,6 +26,7 @@ from relay2relax.relay_ir.ir.rewrite import nodes, substitute
 from relay2relax.relay_ir.ir.types import TensorType
 
 _LATE = "late_constant_"
+BYTECODE = "bytecode"
 
 VMExecutor = executors.Executor
 
@@ -118,8 +120,8 @@ class Executable:
         return f"Relay VM executable statistics:\n  Globals (#{len(self.globals)}): {self.globals}"
 
     def export_library(self, file_name: str, **others: object) -> None:
-        """Write the bytecode into a file."""
-        Path(file_name).write_bytes(bytes(self.save()[0]))
+        """Write the bytecode into a shared object, which ``load_module`` reads."""
+        write(file_name, {BYTECODE: bytes(self.save()[0])})
 
 
 class VirtualMachine:

@@ -29,7 +29,7 @@ PASSES = (
     Absent("ApplyPassToFunction", "it is asked by no pass of Relay"),
 )
 INSTRUMENTS = Names(
-    "compat.relay.instruments",
+    "relay_ir.pipeline.instruments",
     "PassInstrument PassTimingInstrument PassPrintingInstrument PrintAfterAll PrintBeforeAll pass_instrument",
 )
 

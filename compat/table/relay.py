@@ -34,7 +34,7 @@ FUNCTORS = Names(
     "ExprFunctor=relay_ir.ExprFunctor ExprVisitor=relay_ir.ExprVisitor ExprMutator=relay_ir.ExprMutator",
 )
 WITH_FIELDS = Names(
-    "compat.relay.with_fields",
+    "relay_ir.build.with_fields",
     "CallWithFields VarWithFields TupleWithFields TupleGetItemWithFields ConstantWithFields IfWithFields LetWithFields",
 )
 TYPE_FUNCTORS = Names("compat.relay.functors", "TypeFunctor TypeVisitor TypeMutator")
@@ -80,9 +80,10 @@ MODULES = (
             SPANS,
             TEXT,
             Names("relay_ir.text.parser", "parse_expr"),
+            Names("relay_ir.build.composed", "TupleWrapper"),
             *EXECUTORS,
             PARAMS,
-            Names("compat.relay.prelude", "Prelude", today="Prelude=relay_ir.Prelude"),
+            Names("relay_ir.build.module_prelude", "Prelude", today="Prelude=relay_ir.Prelude"),
             Names("compat.relay.functors", "SpanCheck=ExprVisitor", "places stand beside the tree"),
             Names(_BUILDING, "ScopeBuilder", today="ScopeBuilder=relay_ir.ScopeBuilder"),
             COMPOSED,
@@ -123,7 +124,7 @@ MODULES = (
     Module("tvm.relay.loops", (Names(_BUILDING, "while_loop"),)),
     Module("tvm.relay.parser", (TEXT, Names("relay_ir.text.parser", "parse_expr"))),
     Module("tvm.parser", (TEXT, Names("relay_ir.text.parser", "parse_expr"))),
-    Module("tvm.relay.prelude", (Names("compat.relay.prelude", "Prelude StaticTensorArrayOps"),)),
+    Module("tvm.relay.prelude", (Names("relay_ir.build.module_prelude", "Prelude StaticTensorArrayOps"),)),
     Module("tvm.relay.param_dict", (PARAMS,)),
     Module("tvm.relay.build_module", (*EXECUTORS, Names(_BUILDING, "bind_params_by_name"))),
 )

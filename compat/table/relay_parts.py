@@ -5,6 +5,10 @@ from __future__ import annotations
 from relay2relax.compat.table.entry import Absent, Module, Names
 from relay2relax.compat.table.relay import COMPOSED
 
+_GENERATED = (
+    "to_c_function_style to_c_variable_style to_c_constant_style prefix_name prefix_generated_name sanitize_name "
+    "mangle_module_name"
+)
 _OPERATORS = "compat.relay.operators"
 _TRANSFORM = "relay_ir.transform"
 _TESTING = "compat.testing.relay"
@@ -88,7 +92,10 @@ MODULES = (
         )
         for one in ("tvm.relay.nn", "tvm.relay.op.nn")
     ),
-    Module("tvm.relay.op.random", (Names("relay_ir.build.composed", "threefry_key"),), f"{_OPERATORS}:random"),
+    *(
+        Module(f"tvm.relay.{one}", (Names("relay_ir.build.composed", "threefry_key"),), f"{_OPERATORS}:random")
+        for one in ("random", "op.random")
+    ),
     Module("tvm.relay.qnn", (), f"{_OPERATORS}:qnn"),
     Module(
         "tvm.relay.qnn.op",
@@ -159,7 +166,7 @@ MODULES = (
     ),
     Module("tvm.relay.backend.vm", (Names("compat.running.virtual_machine", "compile VMCompiler VMExecutor"),)),
     Module("tvm.relay.vm", (Names("compat.running.virtual_machine", "compile VMCompiler VMExecutor"),)),
-    Module("tvm.relay.backend", (Names("compat.running.factory", "Executor Runtime"),)),
+    Module("tvm.relay.backend", (Names("relay_ir.build.build_options", "Executor Runtime"),)),
     Module("tvm.relay.backend.executor_factory", (Names("compat.running.factory", "GraphExecutorFactoryModule"),)),
     Module(
         "tvm.relay.testing",
@@ -168,17 +175,21 @@ MODULES = (
                 _TESTING,
                 "run_opt_pass run_infer_type create_workload rand "
                 "_np_randn_from_type=np_randn_from_type count_ops count "
-                "make_nat_value make_nat_expr",
+                "make_nat_value make_nat_expr run_as_python",
             ),
             Names("compat.testing.gradients", "check_grad"),
             Names("compat.testing.core", "enabled_targets"),
             Names("compat.relay.passes", "gradient"),
-            Names("compat.relay.prelude", "Prelude"),
-            Absent("to_python run_as_python", "programs are run by the executors, not written as Python"),
+            Names("relay_ir.build.module_prelude", "Prelude"),
+            Absent("to_python", "programs are run by the executors, not written as Python"),
         ),
     ),
-    Module("tvm.relay.backend.runtime", (Names("compat.running.factory", "Runtime"),)),
-    Module("tvm.relay.backend.executor", (Names("compat.running.factory", "Executor"),)),
+    *(
+        Module(one, (Names("relay_ir.build.generated_names", _GENERATED),))
+        for one in ("tvm.relay.backend.name_transforms", "tvm.relay.backend.utils", "tvm.runtime.name_transforms")
+    ),
+    Module("tvm.relay.backend.runtime", (Names("relay_ir.build.build_options", "Runtime"),)),
+    Module("tvm.relay.backend.executor", (Names("relay_ir.build.build_options", "Executor"),)),
     Module(
         "tvm.relay.qnn.transform",
         (Names(_TRANSFORM, "CanonicalizeOps=QnnCanonicalize"), Names("compat.relay.passes", "Legalize=QnnLegalize")),

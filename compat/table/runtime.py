@@ -128,23 +128,34 @@ MODULES = (
     Module(
         "tvm.driver.tvmc",
         (
-            Names("compat.running.tvmc", "load compile run TVMCModel=Model TVMCPackage=Package TVMCResult=Result main"),
+            Names("compat.running.tvmc", "load compile run TVMCModel=Model TVMCPackage=Package TVMCResult=Result"),
+            Names("cli.tvmc", "main"),
             Absent("tune", "programs are not tuned here"),
         ),
     ),
     Module("tvm.support", (Names("compat.running.functions", "libinfo"),)),
     Module("tvm.contrib.graph_executor", (_GRAPH,)),
+    Module("tvm.runtime.executor", (Names("compat.running.graph_executor", "AotModule=GraphModule"),)),
     *(
         Module(f"tvm.contrib.relay_viz{part}", (Names("relay_ir.visualize", _VIZ),))
         for part in ("", ".interface", ".terminal", ".dot")
     ),
     Module("tvm.contrib.graph_runtime", (_GRAPH,)),
     Module("tvm.contrib.debugger.debug_executor", (_GRAPH,)),
+    Module(
+        "tvm.contrib.cc",
+        (
+            Names(
+                "backends.c.export.linking", "create_shared cross_compiler create_executable get_cc", "objects are of C"
+            ),
+        ),
+    ),
     Module("tvm.contrib.utils", (Names("compat.testing.files", "tempdir TempDirectory"),)),
     Module("tvm.contrib.util", (Names("compat.testing.files", "tempdir TempDirectory"),)),
     Module("tvm.contrib.nvcc", (Names("compat.testing.absent", "have_fp16 have_int8 have_tensorcore"),)),
     Module("tvm.contrib.cudnn", (Names("compat.testing.absent", "exists=have_fp16"),)),
     Module("tvm.testing", (_TESTING,), "compat.testing.core:required"),
+    Module("tvm.testing.aot", (Names("compat.testing.core", "generate_ref_data"),)),
     Module("tvm.testing.plugin", (Names("compat.testing.plugin", "pytest_configure pytest_generate_tests dev"),)),
     Module("tvm.testing.utils", (_TESTING,), "compat.testing.core:required"),
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TypeVar
 
 import numpy as np
 
+from relay2relax.compat.running.executors import create_executor
 from relay2relax.compat.running.ndarray import Device, device
+from relay2relax.compat.running.results import Fields
+from relay2relax.relay_ir.ir.module import IRModule
 
 Test = TypeVar("Test", bound=Callable[..., object])
 ENABLED = ("llvm",)
@@ -19,6 +22,17 @@ def assert_allclose(actual: object, desired: object, rtol: float = 1e-7, atol: f
     given, wanted = np.asanyarray(actual), np.asanyarray(desired)
     np.testing.assert_allclose(given.shape, wanted.shape)
     np.testing.assert_allclose(np.asarray(given), np.asarray(wanted), rtol=rtol, atol=atol, verbose=True)
+
+
+def generate_ref_data(
+    mod: IRModule, input_data: Mapping[str, object], params: Mapping[str, object] | None = None, target: object = "llvm"
+) -> dict[str, object]:
+    """Return what a program gives for inputs and parameters by name: ``output``, or ``output0``."""
+    found = create_executor("graph", mod, target=target, params=params).evaluate()
+    result = found(**input_data)  # type: ignore[operator]
+    values = list(result) if isinstance(result, Fields) else [result]
+    names = ["output"] if len(values) == 1 else [f"output{at}" for at in range(len(values))]
+    return dict(zip(names, values, strict=True))
 
 
 def enabled_targets() -> list[tuple[str, Device]]:

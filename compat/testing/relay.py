@@ -10,10 +10,11 @@ import numpy as np
 
 from relay2relax.backends.relay.values import AdtValue
 from relay2relax.compat.relay.inferring import InferType
-from relay2relax.compat.relay.prelude import Prelude
+from relay2relax.compat.running.executors import create_executor
 from relay2relax.compat.running.ndarray import NDArray, array
 from relay2relax.core.dtype import Array
 from relay2relax.core.passes import Pass
+from relay2relax.relay_ir.build.module_prelude import Prelude
 from relay2relax.relay_ir.ir.expr import Call, Constructor, Expr, Function, Op
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes
@@ -62,6 +63,14 @@ def np_randn_from_type(ty: object, scale: float = 1, mean: float = 0) -> Array:
 def count_ops(expr: Expr) -> Counter[str]:
     """Return how often each operator is called."""
     return Counter(node.op.name for node in nodes(expr) if isinstance(node, Call) and isinstance(node.op, Op))
+
+
+def run_as_python(expr: object, mod: IRModule | None = None, target: object = "llvm") -> object:
+    """Return what an expression gives, as TVM's program of Python for it would.
+
+    Functions, as names of a module too, become functions of Python.
+    """
+    return create_executor("debug", mod, target=target).evaluate(expr)
 
 
 # --- natural numbers ------------------------------------------------------------------------------

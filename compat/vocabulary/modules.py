@@ -119,7 +119,7 @@ def get_constructor(self: IRModule, tag: int) -> Constructor:
 
 def import_from_std(self: IRModule, name: str) -> None:
     """Add the definitions of a part of the standard library, such as ``prelude.rly``."""
-    from relay2relax.compat.relay.prelude import add_library
+    from relay2relax.relay_ir.build.module_prelude import add_library
 
     add_library(self, name.partition(".")[0])
 

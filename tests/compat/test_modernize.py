@@ -109,7 +109,7 @@ def test_files_that_are_none_are_refused(name: str, content: bytes, words: str, 
 
 
 def test_every_equivalent_of_the_tables_is_there() -> None:
-    from relay2relax.compat.modernize.equivalents import equivalent, room_exists
+    from relay2relax.cli.modernize.equivalents import equivalent, room_exists
     from relay2relax.compat.table import all_modules
     from relay2relax.compat.table.entry import Names
 

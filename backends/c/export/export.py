@@ -57,7 +57,9 @@ def export_c(
     return target.write(library_files(program, name, march, checked))
 
 
-def library_files(program: rx.IRModule, name: str, march: str = "native", checked: bool = False) -> dict[str, Content]:
+def library_files(
+    program: rx.IRModule, name: str, march: str = "native", checked: bool = False, *, embedded: bool = False
+) -> dict[str, Content]:
     """Return the files of ``main`` of ``program`` as a C library, by their names.
 
     ``name`` becomes a C identifier and begins the names of functions and files. ``march`` is the
@@ -65,7 +67,8 @@ def library_files(program: rx.IRModule, name: str, march: str = "native", checke
     calls it; several levels of x86-64, with commas between, make a library for each, among which
     the program chooses when it loads the model. Constants of the program become the file of
     weights; symbolic extents are int64 parameters. With ``checked`` every access looks whether it
-    is inside, not only those that data decide.
+    is inside, not only those that data decide. ``embedded`` weights are part of the library, as
+    :func:`shared_objects` makes it.
 
     Raises UnsupportedError where ``main`` is more than one block of tensor programs on tensors
     (branches, calls of functions, shapes that data decide) and for a list of other instruction
@@ -73,8 +76,7 @@ def library_files(program: rx.IRModule, name: str, march: str = "native", checke
     """
     from relay2relax.relax_ir.transform import LegalizeOps
 
-    name = c_name(name)
-    sets = levels(march) if "," in march else ()
+    name, sets = c_name(name), levels(march) if "," in march else ()
     lowered = with_defined_results(LegalizeOps()(program))
     asked, merged = asked_conditions(lowered, "main"), merge_blocks(lowered)
     function = next((f for v, f in merged.module.functions.items() if v.name == "main"), None)
@@ -88,13 +90,13 @@ def library_files(program: rx.IRModule, name: str, march: str = "native", checke
         own: generate(kernels, compiler.machine, merged.constants, checked=checked)
         for own, compiler in compilers.items()
     }
+    # What one instruction set keeps, all of them do: they read one file.
     weights = Weights()
-    for _, entries in made.values():
-        # What one instruction set keeps, all of them do: they read one file.
-        for entry in entries.values():
-            weights.keep([merged.constants[buffer] for buffer in entry.constants])
+    for entry in (one for _, entries in made.values() for one in entries.values()):
+        weights.keep([merged.constants[buffer] for buffer in entry.constants])
     described = {own: next(iter(entries.values()), None) for own, (_, entries) in made.items()}
     parts = [describe(own, block, entry, merged.constants, weights, asked) for own, entry in described.items()]
+    parts = [replace(one, embedded=embedded) for one in parts]
     weights.mark = _mark([unit.text for units, _ in made.values() for unit in units], weights)
     whole = replace(parts[0], name=name, sets=sets)
     texts = {"main.c": main_text(whole)}

@@ -110,6 +110,7 @@ class Library:
     reads on every call and ahead: C expressions. ``copies`` are results that are another result, an
     input or a constant. ``conditions`` on extents are looked at before anything is read. ``sets``
     are the instruction sets among which the library chooses, none where it is made for one.
+    ``embedded`` weights lie in the library itself, between ``r2r_weights`` and ``r2r_weights_end``.
     """
 
     name: str
@@ -124,11 +125,17 @@ class Library:
     sources: tuple[str, ...]
     sets: tuple[str, ...] = ()
     conditions: tuple[PrimExpr, ...] = ()
+    embedded: bool = False
 
     @property
     def has_weights(self) -> bool:
-        """Whether there is a file of weights."""
+        """Whether there are weights."""
         return bool(self.weights.kept or self.weights.sources)
+
+    @property
+    def reads_file(self) -> bool:
+        """Whether there is a file of weights."""
+        return self.has_weights and not self.embedded
 
 
 def c_name(name: str) -> str:

@@ -106,7 +106,7 @@ def sets_text(library: Library, parts: Sequence[Library]) -> str:
     words = signatures(library)
     given = [one.name for one in (*library.inputs, *library.outputs)]
     arguments = ", ".join(["model->model", *library.extents.values(), *given])
-    path = "path" if library.has_weights else ""
+    path = "path" if library.reads_file else ""
     conditions = ""
     for number, level in enumerate(library.sets):
         if LEVELS[level]:

@@ -122,7 +122,7 @@ _READ_NOTHING = r"""  if (model->kept) return model;
   return 0;"""
 
 _READ = r"""  void* block = malloc($sources_size + $alignment);
-  FILE* file = fopen(path, "rb");
+  FILE* file = $open;
   int good = model->kept && block && file;
   if (good) {
     char mark[$mark_size];
@@ -139,6 +139,10 @@ $ahead    }
   if (good) return model;
   @_free(model);
   return 0;"""
+
+# Weights inside of the library are read as a file is.
+_OWN_WEIGHTS = "\nextern char r2r_weights[], r2r_weights_end[];\n"
+_OPEN_OWN = 'fmemopen(r2r_weights, (size_t)(r2r_weights_end - r2r_weights), "rb")'
 
 _MAIN = r"""/* Runs the model @ on raw files, which hold nothing but the elements of a tensor in C order. */
 #include "@.h"
@@ -286,7 +290,7 @@ def header_text(library: Library) -> str:
     for title, tensors in (("Inputs", library.inputs), ("Outputs", library.outputs)):
         lines.append(f"   {title}:")
         lines += [_described(one, library) for one in tensors] or ["     none"]
-    reading = "" if not library.has_weights else ",\n   or where path does not name the weights of this program"
+    reading = "" if not library.reads_file else ",\n   or where path does not name the weights of this program"
     return _filled(
         _HEADER,
         library,
@@ -316,7 +320,7 @@ def signatures(library: Library) -> dict[str, str]:
     tensors = [f"const {one.c_type}* {one.name}" for one in library.inputs]
     tensors += [f"{one.c_type}* {one.name}" for one in library.outputs]
     return {
-        "load": "const char* path" if library.has_weights else "void",
+        "load": "const char* path" if library.reads_file else "void",
         "parameters": "".join(f", {one}" for one in (*extents, *tensors)),
         "sizes": ", ".join([*extents, "int64_t* bytes"]),
     }
@@ -361,6 +365,7 @@ def library_text(library: Library, unit: str) -> str:
         "sources_size": sources_file + scratch,
         "sources_file": sources_file,
         "ahead": ahead,
+        "open": _OPEN_OWN if library.embedded else 'fopen(path, "rb")',
         "mark_size": MARK_BYTES,
         "mark": weights.mark.decode().replace("\n", "\\n"),
         "alignment": ALIGNMENT,
@@ -372,7 +377,8 @@ def library_text(library: Library, unit: str) -> str:
     }
     read = _filled(_READ if library.has_weights else _READ_NOTHING, library, **texts)
     filled = _filled(_LIBRARY, library, read=read, **texts)
-    return _POSIX + unit.replace("#include <math.h>", "#include <math.h>\n#include <stdio.h>", 1) + filled
+    own = _OWN_WEIGHTS if library.embedded else ""
+    return _POSIX + unit.replace("#include <math.h>", "#include <math.h>\n#include <stdio.h>", 1) + own + filled
 
 
 def _table(places: Iterable[str]) -> str:
@@ -420,7 +426,7 @@ def main_text(library: Library) -> str:
     addresses = [f"(void*)tensors[{number}]" for number in range(len(tensors))]
     printing = "".join(_printing(one, inputs + number) for number, one in enumerate(library.outputs))
     arguments = [*(one.upper() for one in library.extents.values()), *(f"[{one.name}" for one in library.inputs)]
-    reads = library.has_weights
+    reads = library.reads_file
     return _filled(
         _MAIN,
         library,

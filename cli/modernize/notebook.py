@@ -8,7 +8,7 @@ from bisect import bisect
 from dataclasses import replace
 from typing import Any
 
-from relay2relax.compat.modernize.rewriting import Rewritten, rewrite_script
+from relay2relax.cli.modernize.rewriting import Rewritten, rewrite_script
 from relay2relax.core.errors import ParseError
 
 _CELL = "# relay2relax: cell {}"

@@ -1,4 +1,4 @@
-"""``tvm.relay.prelude``: the standard library, put into the module that is given."""
+"""The standard library put into a module, under the names of ``tvm.relay.prelude``."""
 
 from __future__ import annotations
 

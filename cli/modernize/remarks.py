@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from relay2relax.compat.modernize.equivalents import equivalent, is_module
+from relay2relax.cli.modernize.equivalents import equivalent, is_module
 
 RENAMED, REPLACED, BY_HAND = "renamed", "replaced", "needs a person"
 ROOTS = ("tvm", "nnvm", "topi")

@@ -9,7 +9,7 @@ from libcst.codemod import CodemodContext, ContextAwareTransformer
 from libcst.codemod.visitors import AddImportsVisitor, RemoveImportsVisitor
 from libcst.metadata import PositionProvider, QualifiedNameProvider, QualifiedNameSource
 
-from relay2relax.compat.modernize.remarks import BY_HAND, ROOTS, Remark, decide, room_of, words_of_nodes
+from relay2relax.cli.modernize.remarks import BY_HAND, ROOTS, Remark, decide, room_of, words_of_nodes
 
 
 class Transformer(ContextAwareTransformer):  # type: ignore[misc]

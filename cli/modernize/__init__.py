@@ -14,8 +14,8 @@ Scripts are read as syntax trees and never run. What each name becomes stands in
 - ``notebook.py`` the cells of a notebook as one script, and back
 """
 
-from relay2relax.compat.modernize.notebook import rewrite
-from relay2relax.compat.modernize.remarks import Remark
-from relay2relax.compat.modernize.rewriting import Rewritten
+from relay2relax.cli.modernize.notebook import rewrite
+from relay2relax.cli.modernize.remarks import Remark
+from relay2relax.cli.modernize.rewriting import Rewritten
 
 __all__ = ["Remark", "Rewritten", "rewrite"]

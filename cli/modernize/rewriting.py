@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from relay2relax.compat.modernize.remarks import Remark
+from relay2relax.cli.modernize.remarks import Remark
 from relay2relax.core.errors import ParseError, UnsupportedError, mistake
 from relay2relax.core.errors.table import running
 
@@ -42,7 +42,7 @@ def rewrite_script(text: str, name: str) -> Rewritten:
         from libcst.codemod import CodemodContext
         from libcst.codemod.visitors import AddImportsVisitor, RemoveImportsVisitor
 
-        from relay2relax.compat.modernize.transformer import Transformer
+        from relay2relax.cli.modernize.transformer import Transformer
     except ModuleNotFoundError as error:
         raise UnsupportedError(mistake(running.LIBRARY, what="libcst", problem=_INSTALL)) from error
     try:
