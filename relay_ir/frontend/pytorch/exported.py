@@ -98,11 +98,25 @@ def exported_program(module: object, example_inputs: tuple[object, ...] | None) 
 
 def _taken_apart(program: Native) -> Native:
     """Return a program that writes into nothing, of operators that have records where it can be."""
-    table = decompositions()
+    if all(_is_settled(node) for graph in _graphs(program.graph_module) for node in graph.nodes):
+        return program
     with warnings.catch_warnings():
         # PyTorch warns of what it calls itself.
         warnings.simplefilter("ignore")
-        return program.run_decompositions(table)
+        return program.run_decompositions(decompositions())
+
+
+def _is_settled(node: Native) -> bool:
+    """Whether PyTorch would leave a node as it is, which takes it long to find out."""
+    if node.op != "call_function" or _is_number(node.meta.get("val")):
+        return True
+    kind = _kind(node.target)
+    if kind in CONTROL or kind == _ITEM:
+        return True
+    record, schema = aten_operators().get(kind), getattr(node.target, "_schema", None)
+    if record is None or schema is None or schema.is_mutable or not node.users or not kind.startswith("aten::"):
+        return False
+    return record.apart is None or not record.apart(node.args)
 
 
 def decompositions() -> Native:
@@ -112,7 +126,7 @@ def decompositions() -> Native:
     known = aten_operators()
     for operator in list(table):
         record = known.get(_kind(operator))
-        if record is not None and record.whole:
+        if record is not None and record.apart is None:
             table.pop(operator)
     return table
 

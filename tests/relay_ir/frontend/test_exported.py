@@ -93,7 +93,7 @@ def test_a_network_with_a_branch_and_a_buffer(target: str) -> None:
     result = relay_ir.infer_type(mod)["main"].ret_type
     assert isinstance(result, relay_ir.TupleType)
     assert len(result.fields) == 2
-    assert "span=convolution:0:0" in str(mod)
+    assert "span=conv2d:0:0" in str(mod)
 
 
 @pytest.mark.sweep(every=2)

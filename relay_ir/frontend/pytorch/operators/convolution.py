@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
-from relay2relax.relay_ir.frontend.pytorch.operators.record import Convert, records
+from relay2relax.relay_ir.frontend.pytorch.operators.record import records
 from relay2relax.relay_ir.ir.expr import Expr
 
 # The letters of spatial axes, by how many there are.
@@ -58,8 +59,8 @@ def _grouped_over_one_axis(
     1.
     """
     shape = at.shape(at.tensor(1))
-    wide = {"strides": [1, *window["strides"]], "padding": [0, *window["padding"]],
-            "dilation": [1, *window["dilation"]]}  # fmt: skip
+    padding = [side for one in window["padding"] for side in (0, one)]
+    wide = {"strides": [1, *window["strides"]], "padding": padding, "dilation": [1, *window["dilation"]]}
     data, weight = at.call("expand_dims", data, axis=2), at.call("expand_dims", weight, axis=2)
     made = _call(at, "nn.conv2d", data, weight, shape[0], at.integer(8), [1, shape[2]], wide)
     return at.call("squeeze", _with_bias(at, made, bias), axis=[2])
@@ -69,17 +70,51 @@ def _with_bias(at: Conversion, made: Expr, bias: Expr | None) -> Expr:
     return made if bias is None else at.call("nn.bias_add", made, bias)
 
 
-def _forward(rank: int) -> Convert:
+def _forward(at: Conversion) -> Value:
     """``conv2d(data, weight, bias, stride, padding, dilation, groups)``, as scripts have it."""
+    weight = at.shape(at.tensor(1))
+    rank = len(weight) - 2
+    data, kernel, bias, strides, padding, dilation, groups = at.args
+    if isinstance(padding, str):
+        padding = _padding(at, padding, weight[2:])
+    nothing: list[Value] = [0 for _ in range(rank)]
+    return _batched(at, [data, kernel, bias, strides, padding, dilation, False, nothing, groups])
 
-    def convert(at: Conversion) -> Value:
-        if isinstance(at.value(4), str):
-            at.refuse(f"its padding is {at.value(4)!r}")
-        data, weight, bias, strides, padding, dilation, groups = at.args
-        args: list[Value] = [data, weight, bias, strides, padding, dilation, False, [0 for _ in range(rank)], groups]
+
+def _backward(at: Conversion) -> Value:
+    """``conv_transpose2d(data, weight, bias, stride, padding, output_padding, groups, dilation)``."""
+    data, kernel, bias, strides, padding, output_padding, groups, dilation = at.args
+    return _batched(at, [data, kernel, bias, strides, padding, dilation, True, output_padding, groups])
+
+
+def _batched(at: Conversion, args: list[Value]) -> Value:
+    """A convolution of data that have no batch is one of a batch of one."""
+    rank = at.rank(at.tensor(1)) - 2
+    args[3:6] = [_each(one, rank) for one in args[3:6]]
+    args[7] = _each(args[7], rank)
+    if at.rank(at.tensor(0)) > rank + 1:
         return _convolution(at.with_args(args))
+    args[0] = at.call("expand_dims", at.tensor(0), axis=0)
+    made = _convolution(at.with_args(args))
+    return at.call("squeeze", made, axis=[0])
 
-    return convert
+
+def _each(value: Value, rank: int) -> Value:
+    """Return what is said once for all axes, or in a list of one, for each."""
+    every = value if isinstance(value, list) else [value]
+    return every * rank if len(every) == 1 else value
+
+
+def _padding(at: Conversion, word: str, kernel: Sequence[int]) -> list[Value]:
+    """Return the padding that a word says; of an odd number of places one more is at the end."""
+    if word == "valid":
+        return [0 for _ in kernel]
+    every = cast("list[int]", _each(at.value(5), len(kernel)))
+    whole = [dilation * (extent - 1) for dilation, extent in zip(every, kernel, strict=True)]
+    before = [one // 2 for one in whole]
+    if all(one % 2 == 0 for one in whole):
+        return list(before)
+    return [*before, *(one - half for one, half in zip(whole, before, strict=True))]
 
 
 def _deformable(at: Conversion) -> Value:
@@ -110,11 +145,12 @@ def _roi_align(at: Conversion) -> Value:
     )  # fmt: skip
 
 
+_RANKS = (1, 2, 3)
+
 RECORDS = [
     *records({
         "_convolution": _convolution, "convolution": _convolution, "torchvision::deform_conv2d": _deformable,
-        "torchvision::roi_align": _roi_align,
+        "torchvision::roi_align": _roi_align, "_convolution_mode": _forward,
+        **{f"conv{rank}d": _forward for rank in _RANKS}, **{f"conv_transpose{rank}d": _backward for rank in _RANKS},
     }),
-    # Without a batch, or with a padding that is a word, PyTorch takes them apart.
-    *records({"conv1d": _forward(1), "conv2d": _forward(2), "conv3d": _forward(3)}, whole=False),
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
-from relay2relax.relay_ir.frontend.pytorch.operators.record import records
+from relay2relax.relay_ir.frontend.pytorch.operators.record import always, records
 from relay2relax.relay_ir.ir.expr import Expr
 
 _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
@@ -122,7 +122,6 @@ RECORDS = [
         "native_group_norm": _native_group_norm, "embedding": _embedding, "group_norm": _group_norm,
         "layer_norm": _layer_norm,
     }),
-    *records({
-        "instance_norm": _instance_norm, "batch_norm": _batch_norm, "cross_entropy_loss": _cross_entropy,
-    }, whole=False),
+    *records({"instance_norm": _instance_norm, "cross_entropy_loss": _cross_entropy}, apart=always),
+    *records({"batch_norm": _batch_norm}, apart=lambda args: bool(args[5])),
 ]  # fmt: skip
