@@ -82,7 +82,7 @@ def _torchvision() -> None:
     def loaded(self: Any, state: Any, *args: Any, **kwargs: Any) -> Any:
         return None if state is None else load(self, state, *args, **kwargs)
 
-    densenet._load_state_dict = lambda *args: None
+    densenet._load_state_dict = lambda *args, **kwargs: None
     WeightsEnum.get_state_dict = lambda self, *args, **kwargs: None
     torch.nn.Module.load_state_dict = loaded
 

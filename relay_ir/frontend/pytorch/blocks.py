@@ -13,14 +13,17 @@ from relay2relax.core.errors import UnsupportedError
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
 from relay2relax.relay_ir.frontend.pytorch.control import MOST_STEPS, refuse_change, refuse_value
+from relay2relax.relay_ir.frontend.pytorch.notes import RAISES
 from relay2relax.relay_ir.frontend.pytorch.scalars import CHANGES
-from relay2relax.relay_ir.frontend.pytorch.torchscript import RAISE, Block, Node, every_node
+from relay2relax.relay_ir.frontend.pytorch.torchscript import LOOP, RAISE, Block, Node, every_node
+from relay2relax.relay_ir.frontend.pytorch.views import writes
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, If, Let, RelayExpr, TupleGetItem, Var
 from relay2relax.relay_ir.ir.types import FuncType, TensorType, TupleType, Type
 
 if TYPE_CHECKING:
     from relay2relax.relay_ir.frontend.pytorch.importer import Importer
 
+_LOOP, _BRANCH = "a loop", "a branch"
 # How many turns TorchScript gives a loop that ends by its condition alone.
 _FOREVER = 2**63 - 1
 
@@ -32,13 +35,20 @@ def branch(importer: Importer, node: Node, at: Conversion) -> list[Value]:
         condition = bool(condition.data.item())
     if isinstance(condition, (bool, int, float)):
         return importer.block(node.blocks[0 if condition else 1])
-    # An arm that raises is taken for no data that the model is for.
+    # An arm that raises is taken for one that no data reach.
     for place, one in enumerate(node.blocks):
         if any(inner.kind == RAISE for inner in one.nodes):
+            at.note(RAISES)
             return importer.block(node.blocks[1 - place])
+    written = set().union(*(_check(importer, one, at, _BRANCH) for one in node.blocks))
+    before = {name: importer.value(name) for name in written}
+    arms = []
     for one in node.blocks:
-        _check(importer, one, at, "a branch")
-    arms = [importer.block(one) for one in node.blocks]
+        arms.append(importer.block(one))
+        importer.values.update(before)
+    for name in written:
+        importer.views.renew(name)
+    _share(importer, node)
     if arms[0] == arms[1]:
         return arms[0]
     exprs = [[_expr(at, value) for value in arm] for arm in arms]
@@ -57,16 +67,17 @@ def loop(importer: Importer, node: Node, at: Conversion) -> list[Value]:
     """Return what ``prim::Loop`` carries out of its last turn."""
     body = node.blocks[0]
     for name, inner in zip(node.inputs[2:], body.inputs[1:], strict=True):
-        if name in importer.shared or importer.uses(name) > 1:
+        if importer.is_seen(name, node):
             # What is written into it inside is seen outside as well.
-            importer.shared.add(inner)
+            importer.views.unfollowed.add(inner)
+    _share(importer, node)
     turns, going = _plain(at.value(0)), _plain(at.value(1))
-    kept, shared = dict(importer.values), set(importer.shared)
+    kept, unfollowed = dict(importer.values), set(importer.views.unfollowed)
     try:
-        _check(importer, body, at, "a loop")
+        _check(importer, body, at, _LOOP)
         return _function(importer, node, at)
     except UnsupportedError:
-        importer.values, importer.shared = kept, shared
+        importer.values, importer.views.unfollowed = kept, unfollowed
         if not isinstance(turns, int) or not isinstance(going, (bool, int)):
             raise
     return _written_out(importer, node, at, turns, bool(going))
@@ -79,7 +90,7 @@ def _written_out(importer: Importer, node: Node, at: Conversion, turns: int, goi
     while going and turn < turns:
         if turn >= MOST_STEPS:
             at.refuse(f"it has more than {MOST_STEPS} turns, and no more are written out")
-        importer.values.update(zip(body.inputs, [turn, *carried], strict=True))
+        _begin_turn(importer, body, [turn, *carried])
         again, *carried = importer.block(body)
         known = _plain(again)
         if not isinstance(known, (bool, int)):
@@ -87,6 +98,12 @@ def _written_out(importer: Importer, node: Node, at: Conversion, turns: int, goi
         going = bool(known)
         turn += 1
     return carried
+
+
+def _begin_turn(importer: Importer, body: Block, given: Sequence[Value]) -> None:
+    for name in body.inputs:
+        importer.views.renew(name)
+    importer.values.update(zip(body.inputs, given, strict=True))
 
 
 def _function(importer: Importer, node: Node, at: Conversion) -> list[Value]:
@@ -106,7 +123,7 @@ def _function(importer: Importer, node: Node, at: Conversion) -> list[Value]:
     still = var("going", TensorType((), "bool"))
     state = [var(f"carried_{place}", one) for place, one in enumerate(types)]
     # What was known before the loop is not known within it.
-    importer.values.update(zip(body.inputs, [turn, *state[: len(start)]], strict=True))
+    _begin_turn(importer, body, [turn, *state[: len(start)]])
     importer.values.update(zip(outside, state[len(start) :], strict=True))
     again, *following = importer.block(body)
     importer.values.update(zip(outside, held, strict=True))
@@ -127,24 +144,57 @@ def _function(importer: Importer, node: Node, at: Conversion) -> list[Value]:
 
 def _outside(importer: Importer, block: Block) -> list[str]:
     """Return the names of what is computed before a block, and used in it."""
-    inside = {*block.inputs, *(name for node in block.inner() for name in node.outputs)}
-    inside |= {name for node in block.inner() for one in node.blocks for name in one.inputs}
+    inside = _made_inside(block)
     used = [name for node in block.inner() for name in node.inputs] + list(block.results)
     found = dict.fromkeys(name for name in used if name not in inside)
     return [name for name in found if _is_computed(importer.values.get(name))]
+
+
+def _made_inside(block: Block) -> set[str]:
+    """Return the names of what a block is given and makes, and those within it."""
+    outputs = {name for node in block.inner() for name in node.outputs}
+    return outputs.union(block.inputs, *(one.inputs for node in block.inner() for one in node.blocks))
 
 
 def _is_computed(value: Value) -> bool:
     return isinstance(value, RelayExpr) and not isinstance(value, (Var, Constant))
 
 
-def _check(importer: Importer, block: Block, at: Conversion, what: str) -> None:
-    """Refuse what a block does to values outside of it."""
-    inside = {*block.inputs, *(name for node in block.inner() for name in node.outputs)}
+def used_inside(node: Node) -> set[str]:
+    """Return the names that the blocks of a node use."""
+    inner = [one for block in node.blocks for one in block.inner()]
+    used = {name for one in inner for name in one.inputs}
+    every = [*node.blocks, *(block for one in inner for block in one.blocks)]
+    return used.union(*(block.results for block in every))
+
+
+def _share(importer: Importer, node: Node) -> None:
+    """Note which results of a branch or loop may be tensors that are read under other names."""
+    carried = node.inputs[2:] if node.kind == LOOP else ()
+    rows = [one.results[1:] if node.kind == LOOP else one.results for one in node.blocks]
+    for place, output in enumerate(node.outputs):
+        for name in (*carried[place : place + 1], *(row[place] for row in rows)):
+            if isinstance(importer.values.get(name), RelayExpr) and importer.is_seen(name, node):
+                importer.views.unfollowed.add(output)
+
+
+def _check(importer: Importer, block: Block, at: Conversion, what: str) -> set[str]:
+    """Return the tensors outside of a branch that it writes into, which nothing may read after it;
+    refuse other changes of what is outside of a block.
+    """
+    written: set[str] = set()
+    inside = _made_inside(block)
     for node in every_node(block.nodes):
-        writes = node.kind in CHANGES or (node.kind.endswith("_") and not node.kind.endswith("__"))
-        if writes and node.inputs and (node.inputs[0] not in inside or node.kind in CHANGES):
+        if not node.inputs or not (node.kind in CHANGES or writes(node.kind)):
+            continue
+        name = node.inputs[0]
+        if name in inside and node.kind not in CHANGES:
+            continue
+        known = isinstance(importer.values[name], RelayExpr)
+        if node.kind in CHANGES or what == _LOOP or not known or importer.is_seen(name, node):
             at.refuse(f"{what} changes a list or tensor that was there before ({node.kind})")
+        written.add(name)
+    return written
 
 
 def _expr(at: Conversion, value: Value) -> Expr:

@@ -7,13 +7,15 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, NoReturn, TypeAlias, Union, cast
 
-from relay2relax.core.dtype import of_array
+from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import frontends
 from relay2relax.core.source import Span
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.build import op
+from relay2relax.relay_ir.frontend.pytorch.constants import constant_value
 from relay2relax.relay_ir.frontend.pytorch.dtypes import BY_NUMBER, result_dtype
+from relay2relax.relay_ir.frontend.pytorch.notes import Notes
 from relay2relax.relay_ir.inference.operators import infer_operator
 from relay2relax.relay_ir.ir.expr import (
     Call,
@@ -68,6 +70,10 @@ class Types:
         self._known[expr] = type_
         return expr
 
+    def value(self, expr: Expr) -> Array | None:
+        """Return the value of a small expression that constants alone decide, else None."""
+        return expr.data if isinstance(expr, Constant) else constant_value(expr, self._known)
+
     def _infer(self, node: Expr) -> Type:
         match node:
             case Var(name, annotation):
@@ -118,7 +124,7 @@ class Conversion:
     """A node under conversion: its kind, its arguments, and the span of what is made of it.
 
     ``exact``: PyTorch's results count, not what TVM's importer makes of TorchScript. ``symbols``
-    are the values of open extents.
+    are the values of open extents. ``notes`` are told to the user at the end of the import.
     """
 
     kind: str
@@ -128,10 +134,15 @@ class Conversion:
     default_dtype: str = "float32"
     exact: bool = False
     symbols: Mapping[ExtentVar, Expr] = field(default_factory=dict, repr=False)
+    notes: Notes = field(default_factory=Notes, repr=False)
 
     def refuse(self, problem: str) -> NoReturn:
         """Raise UnsupportedError for this form of the operator."""
         raise UnsupportedError(mistake(frontends.FORM, node=f"{self.span.source_name} ({self.kind})", problem=problem))
+
+    def note(self, text: str) -> None:
+        """Have the user told something of this node."""
+        self.notes.add(text, f"{self.span.source_name} ({self.kind})")
 
     def refuse_empty(self) -> NoReturn:
         """Raise UnsupportedError: a tensor without elements comes out."""
@@ -160,13 +171,16 @@ class Conversion:
         """Return an argument that is a tensor, or None."""
         return None if self.value(place) is None else self.tensor(place)
 
+    def plain(self, value: Value) -> Value:
+        """Return the number that a tensor is, where it is known, else ``value``."""
+        found = self.types.value(value) if isinstance(value, RelayExpr) else None
+        return value if found is None or found.shape else cast(Number, found.item())
+
     def number(self, place: int, default: Number | None = None) -> Number:
         """Return an argument that is a number, ``default`` where it is None or left out."""
-        found = self.value(place)
+        found = self.plain(self.value(place))
         if found is None and default is not None:
             return default
-        if isinstance(found, Constant) and not found.data.shape:
-            found = found.data.item()
         if not isinstance(found, (bool, int, float)):
             self.refuse(f"argument {place} has to be a number that is known beforehand")
         return found
@@ -180,8 +194,7 @@ class Conversion:
         found = self.value(place)
         if found is None:
             return None
-        every = found if isinstance(found, list) else [found]
-        known = [one.data.item() if isinstance(one, Constant) and not one.data.shape else one for one in every]
+        known = [self.plain(one) for one in (found if isinstance(found, list) else [found])]
         if not all(isinstance(one, (int, float)) for one in known):
             self.refuse(f"argument {place} has to be integers that are known beforehand")
         return [int(cast(int, one)) for one in known]
@@ -199,7 +212,7 @@ class Conversion:
         every = found if isinstance(found, list) else [found]
         if not any(isinstance(one, PrimExpr) for one in every):
             return list(self.sizes(place))
-        known = [one.data.item() if isinstance(one, Constant) and not one.data.shape else one for one in every]
+        known = [self.plain(one) for one in every]
         if not all(isinstance(one, (int, PrimExpr)) for one in known):
             self.refuse(f"argument {place} has to be extents")
         return cast("list[Extent]", known)

@@ -76,7 +76,7 @@ def decomposed(node: Node, at: Conversion) -> Value:
     lacking = sorted(missing_operators(graph, {}))
     if lacking:
         at.refuse(f"it has no record, and is made of others that have none: {', '.join(lacking)}")
-    parts = _Parts({}, False, types=at.types, name=at.span.source_name)
+    parts = _Parts({}, False, types=at.types, notes=at.notes, name=at.span.source_name)
     found = parts.subgraph(graph, exprs)
     return _result(parts, found)
 

@@ -19,6 +19,7 @@ from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Types, Val
 from relay2relax.relay_ir.frontend.pytorch.control import CONTROL
 from relay2relax.relay_ir.frontend.pytorch.dtypes import NUMBERED, dtype_of
 from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, Parts, parts_of
+from relay2relax.relay_ir.frontend.pytorch.notes import Notes
 from relay2relax.relay_ir.frontend.pytorch.operators import aten_operators
 from relay2relax.relay_ir.frontend.pytorch.result import expression, flat
 from relay2relax.relay_ir.frontend.pytorch.symbols import Symbols
@@ -39,15 +40,17 @@ _ITEM = "getitem"
 
 
 def from_exported(
-    program: Native, infos: Sequence[InputInfo] | None, custom: Mapping[str, CustomConvert], scopes: bool
+    program: Native, infos: Sequence[InputInfo] | None, custom: Mapping[str, CustomConvert], scopes: bool, notes: Notes
 ) -> tuple[IRModule, dict[str, Array]]:
-    """Return an ``ExportedProgram`` as a module, and its weights by PyTorch's names."""
+    """Return an ``ExportedProgram`` as a module, and its weights by PyTorch's names; ``notes`` gets
+    what a user is told.
+    """
     program = _taken_apart(program)
     module = program.graph_module
     missing = sorted(missing_operators(module, custom))
     if missing:
         raise UnsupportedError(mistake(frontends.OPERATORS, names=", ".join(missing)))
-    importer = ExportedImporter(custom, scopes)
+    importer = ExportedImporter(custom, scopes, notes=notes)
     importer.placeholders(program, infos)
     results = importer.graph(module)
     body = importer.body(program, results)
@@ -174,6 +177,7 @@ class ExportedImporter:
     weights: dict[str, Var] = field(default_factory=dict)
     types: Types = field(default_factory=Types)
     symbols: Symbols = field(default_factory=Symbols)
+    notes: Notes = field(default_factory=Notes)
     extents: dict[ExtentVar, Expr] = field(default_factory=dict)
 
     # --- what comes in, and what comes out ---
@@ -307,8 +311,9 @@ class ExportedImporter:
     def conversion(self, node: Native, args: Sequence[Value]) -> Conversion:
         """Return the conversion of a node."""
         return Conversion(
-            _kind(node.target), tuple(args), Span(self._name(node)), self.types, exact=True, symbols=self.extents
-        )
+            _kind(node.target), tuple(args), Span(self._name(node)), self.types, exact=True, symbols=self.extents,
+            notes=self.notes,
+        )  # fmt: skip
 
     def _name(self, node: Native) -> str:
         stack = list((node.meta.get("nn_module_stack") or {}).values())

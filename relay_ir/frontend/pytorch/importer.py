@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import frontends
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.build.build import var
-from relay2relax.relay_ir.frontend.pytorch.blocks import branch, loop
+from relay2relax.relay_ir.frontend.pytorch.blocks import branch, loop, used_inside
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Types, Value, with_spans
 from relay2relax.relay_ir.frontend.pytorch.decomposed import decomposed, is_taken_apart
 from relay2relax.relay_ir.frontend.pytorch.exported import exported_program, from_exported
 from relay2relax.relay_ir.frontend.pytorch.files import in_memory
 from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, Shape, input_variables, own_infos
 from relay2relax.relay_ir.frontend.pytorch.naming import Names, name_graph
+from relay2relax.relay_ir.frontend.pytorch.notes import Notes
 from relay2relax.relay_ir.frontend.pytorch.operators import aten_operators
 from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
+from relay2relax.relay_ir.frontend.pytorch.order import Order
 from relay2relax.relay_ir.frontend.pytorch.result import expression, flat
 from relay2relax.relay_ir.frontend.pytorch.scalars import SCALARS, UNKNOWN, known
 from relay2relax.relay_ir.frontend.pytorch.torchscript import (
@@ -34,18 +37,18 @@ from relay2relax.relay_ir.frontend.pytorch.torchscript import (
     Node,
     TorchGraph,
     constant_of,
-    every_node,
     read_graph,
     tensor_of,
     write_renamed,
 )
+from relay2relax.relay_ir.frontend.pytorch.views import LOGIC, PUT_BACK, Views, is_itself, writes
 from relay2relax.relay_ir.ir.expr import Expr, Function, RelayExpr, Tuple, Var, const
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import free_vars
 from relay2relax.relay_ir.ir.types import TensorType
 
-# What `|=` and its kin are called, and which operators they do in place.
-_LOGIC = {f"aten::__i{name}__": f"aten::__{name}__" for name in ("and", "or", "xor", "lshift", "rshift")}
+# What gives a tensor of its own, whatever it is given.
+_COPY = "aten::clone"
 # A conversion as TVM's users write it: of arguments and their dtypes.
 CustomConvert = Callable[[list[Value], list[str]], Value]
 
@@ -73,7 +76,8 @@ def from_pytorch(
     reads without quotes, and with ``preserve_pytorch_scopes`` those of PyTorch's modules. Weights
     are viewed where numpy can.
     ``custom_convert_map`` has conversions of operators by name, of arguments and their dtypes,
-    which come first. ``export_renamed_c_graph_path`` is where the graph is written, as spans are.
+    which come first. ``export_renamed_c_graph_path`` is the folder into which the graph is written,
+    named as spans are. Warnings say which branches raise, and are left out, and what is drawn.
 
     An exported program states its inputs itself; ``input_infos`` may name them otherwise. Weights
     have PyTorch's names, spans are the program's nodes, open extents are named in ``mod.dims``.
@@ -93,8 +97,26 @@ def from_pytorch(
     program = exported_program(script_module, example_inputs)
     if program is not None:
         infos = None if isinstance(input_infos, Mapping) else input_infos
-        return from_exported(program, infos, custom, preserve_pytorch_scopes)
+        exported = from_exported(program, infos, custom, preserve_pytorch_scopes, notes := Notes())
+        notes.warn(2)
+        return exported
     graph = read_graph(script_module)
+    _check_operators(graph, custom)
+    if input_infos is None or isinstance(input_infos, Mapping):
+        input_infos = own_infos(graph.inputs, input_infos or {})
+    inputs = input_variables(graph.inputs, input_infos, default_dtype)
+    named = {value: one.name for value, one in inputs.items()}
+    names = name_graph(graph, named, use_parser_friendly_name, preserve_pytorch_scopes)
+    if export_renamed_c_graph_path is not None:
+        write_renamed(graph, names.outputs, Path(export_renamed_c_graph_path))
+    importer = Importer(graph, names, custom, default_dtype)
+    found = importer.imported(inputs)
+    importer.notes.warn(2)
+    return found
+
+
+def _check_operators(graph: TorchGraph, custom: Mapping[str, CustomConvert]) -> None:
+    """Raise UnsupportedError where there are operators that are not read."""
     missing = sorted(
         kind
         for kind in graph.kinds - SCALARS
@@ -102,26 +124,14 @@ def from_pytorch(
     )
     if missing:
         raise UnsupportedError(mistake(frontends.OPERATORS, names=", ".join(missing)))
-    if input_infos is None or isinstance(input_infos, Mapping):
-        input_infos = own_infos(graph.inputs, input_infos or {})
-    inputs = input_variables(graph.inputs, input_infos, default_dtype)
-    named = {value: one.name for value, one in inputs.items()}
-    names = name_graph(graph, named, use_parser_friendly_name, preserve_pytorch_scopes)
-    if export_renamed_c_graph_path is not None:
-        write_renamed(graph, names.outputs, export_renamed_c_graph_path)
-    return Importer(graph, names, custom, default_dtype).imported(inputs)
 
 
 def _record(kind: str) -> AtenOperator | None:
     """Return the record of an operator, or of the one that it does in place (``aten::add_``)."""
     table = aten_operators()
-    if kind in _LOGIC:
-        return table[_LOGIC[kind]]
-    return table.get(kind) or (table.get(kind.removesuffix("_")) if _in_place(kind) else None)
-
-
-def _in_place(kind: str) -> bool:
-    return kind in _LOGIC or (kind.endswith("_") and not kind.endswith("__"))
+    if kind in LOGIC:
+        return table[LOGIC[kind]]
+    return table.get(kind) or (table.get(kind.removesuffix("_")) if writes(kind) else None)
 
 
 # Loops within loops multiply: no model that is meant to be run has so many nodes when they are
@@ -133,7 +143,7 @@ _MOST_NODES = 2**19
 class Importer:
     """A graph under import: the values of its names so far.
 
-    ``shared`` are names whose memory, in PyTorch, other names may see as well.
+    ``views`` are names whose memory, in PyTorch, other names see as well.
     """
 
     graph: TorchGraph
@@ -143,9 +153,10 @@ class Importer:
     values: dict[str, Value] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
     inputs: list[Var] = field(default_factory=list)
-    shared: set[str] = field(default_factory=set)
+    views: Views = field(default_factory=Views)
+    notes: Notes = field(default_factory=Notes)
     types: Types = field(default_factory=Types)
-    _uses: Counter[str] | None = None
+    _order: Order | None = None
     _met: int = 0
 
     def imported(self, inputs: Mapping[str, Var]) -> tuple[IRModule, dict[str, Array]]:
@@ -159,13 +170,35 @@ class Importer:
         """Return what an arm of a branch, or a turn of a loop, gives."""
         for node in block.nodes:
             self.node(node)
-        return [self.values[name] for name in block.results]
+        return [self.value(name) for name in block.results]
 
-    def uses(self, name: str) -> int:
-        """Return how many nodes take a value."""
-        if self._uses is None:
-            self._uses = Counter(one for node in every_node(self.graph.nodes) for one in node.inputs)
-        return self._uses[name]
+    def order(self) -> Order:
+        """Return the order of the graph's nodes."""
+        if self._order is None:
+            self._order = Order.of(self.graph.nodes, self.graph.results)
+        return self._order
+
+    def is_seen(self, name: str, node: Node) -> bool:
+        """Whether what is written into a tensor from ``node`` on may be seen under another name, or
+        is read under its own.
+        """
+        below = self.views.below([name])
+        shared = name in self.views.origins or not self.views.unfollowed.isdisjoint([name, *below])
+        return shared or any(self.order().is_read_after(one, node) for one in (name, *below))
+
+    def value(self, name: str) -> Value:
+        """Return the value of a name; of a view, what its memory has now."""
+        if name in self.views.stale:
+            for view in reversed(self.views.above(name)):
+                if view in self.views.stale:
+                    whole, node = self.views.origins[view]
+                    record = _record(node.kind)
+                    if is_itself(node.kind) or record is None:
+                        self.values[view] = self.values[whole]
+                    else:
+                        self.values[view] = record.convert(self._conversion(node))
+                    self.views.refreshed(view)
+        return self.values[name]
 
     def variables(self, inputs: Mapping[str, Var]) -> None:
         """Give the inputs, and what the module holds, their values."""
@@ -196,12 +229,14 @@ class Importer:
         if node.kind == CONSTANT:
             self.values[node.outputs[0]] = self._constant(node)
         elif node.kind in LISTS:
-            found = [self.values[name] for name in node.inputs]
+            found = [self.value(name) for name in node.inputs]
             self.values[node.outputs[0]] = found if node.kind == "prim::ListConstruct" else tuple(found)
-            self.shared.update(node.inputs)
+            self.views.unfollowed.update((*node.inputs, *node.outputs))
         elif node.kind in UNPACKED:
             self._unpack(node)
         elif node.kind in (BRANCH, LOOP):
+            for name in used_inside(node) & self.views.stale:
+                self.value(name)
             made = (branch if node.kind == BRANCH else loop)(self, node, self._conversion(node))
             self.values.update(zip(node.outputs, made, strict=True))
         elif node.kind == RAISE:
@@ -223,8 +258,10 @@ class Importer:
         if found is UNKNOWN:
             return False
         self.values.update(zip(node.outputs, [found], strict=False))
-        if any(name in self.shared for name in node.inputs):
-            self.shared.update(node.outputs)
+        if isinstance(found, RelayExpr) and found is at.args[0]:
+            self.views.add(node.outputs[0], node.inputs[0], node)
+        elif any(name in self.views.unfollowed for name in node.inputs):
+            self.views.unfollowed.update(node.outputs)
         return True
 
     def _constant(self, node: Node) -> Value:
@@ -237,7 +274,7 @@ class Importer:
         return value if isinstance(value, (bool, int, float, str)) else None
 
     def _unpack(self, node: Node) -> None:
-        whole = self.values[node.inputs[0]]
+        whole = self.value(node.inputs[0])
         parts: Sequence[Value]
         if isinstance(whole, (list, tuple)):
             parts = whole
@@ -245,24 +282,25 @@ class Importer:
             at = self._conversion(node)
             parts = at.fields(at.tensor(0))
         self.values.update(zip(node.outputs, parts, strict=True))
-        if node.inputs[0] in self.shared:
-            self.shared.update(node.outputs)
+        if node.inputs[0] in self.views.unfollowed:
+            self.views.unfollowed.update(node.outputs)
 
     def _conversion(self, node: Node) -> Conversion:
-        args = tuple(self.values[name] for name in node.inputs)
+        args = tuple(map(self.value, node.inputs))
         name = self.names.nodes[node.outputs[0]] if node.outputs else node.kind
-        return Conversion(node.kind, args, Span(name), self.types, self.default_dtype)
+        return Conversion(node.kind, args, Span(name), self.types, self.default_dtype, notes=self.notes)
 
     def _operator(self, node: Node) -> None:
         at = self._conversion(node)
         record = _record(node.kind)
-        if _in_place(node.kind) and node.inputs[0] in self.shared:
+        path = self.views.above(node.inputs[0]) if writes(node.kind) else []
+        if path and not self.views.unfollowed.isdisjoint([*path, *self.views.below(path)]):
             at.refuse("it writes into a tensor of which there are views, or which is one")
         if node.kind in self.custom:
             made = self._customised(at, self.custom[node.kind])
         else:
             made = record.convert(at) if record is not None else decomposed(node, at)
-        if _in_place(node.kind) and isinstance(made, RelayExpr):
+        if path and isinstance(made, RelayExpr):
             made = at.cast(made, at.dtype(at.tensor(0)))
         if len(node.outputs) == 1:
             self.values[node.outputs[0]] = made
@@ -271,10 +309,36 @@ class Importer:
             if not isinstance(several, (list, tuple)) or len(several) != len(node.outputs):
                 at.refuse(f"of its {len(node.outputs)} results not all have a form in Relay")
             self.values.update(zip(node.outputs, several, strict=True))
-        if _in_place(node.kind):
-            self.values[node.inputs[0]] = made
-        elif record is not None and record.view:
-            self.shared.update((*node.inputs[:1], *node.outputs))
+        if path:
+            self._write(node, made, path)
+        else:
+            self._share(node, at, made, record)
+
+    def _write(self, node: Node, made: Value, path: list[str]) -> None:
+        """Put what a node writes into a tensor, and into what this is a view of, up to the end of
+        ``path``.
+        """
+        self.values[path[0]] = made
+        for view, whole in pairwise(path):
+            maker = self.views.origins[view][1]
+            if not is_itself(maker.kind):
+                at = self._conversion(maker)
+                made = PUT_BACK[maker.kind](at, at.with_args([made]).tensor(0))
+            self.values[whole] = made
+        self.views.written(path)
+        for output in node.outputs[:1]:
+            self.views.add(output, path[0], node)
+
+    def _share(self, node: Node, at: Conversion, made: Value, record: AtenOperator | None) -> None:
+        """Note whether what a node gives shares the memory of what it is given."""
+        for name in node.outputs:
+            self.views.renew(name)
+        tensors = len(node.outputs) == 1 and isinstance(made, RelayExpr) and isinstance(at.value(0), RelayExpr)
+        if tensors and node.kind in PUT_BACK and not any(one is True for one in at.args):
+            if not is_itself(node.kind) or made is at.args[0]:
+                self.views.add(node.outputs[0], node.inputs[0], node)
+        elif record is not None and (record.view or (node.kind != _COPY and any(made is one for one in at.args))):
+            self.views.unfollowed.update((*node.inputs[:1], *node.outputs))
 
     def _customised(self, at: Conversion, convert: CustomConvert) -> Value:
         """Return what a user's conversion makes, its parts with the node's span."""
@@ -303,7 +367,7 @@ class Importer:
 
     def result(self) -> Expr:
         """Return what the graph returns: tuples within tuples are one."""
-        every = [part for name in self.graph.results for part in flat(self.values[name])]
+        every = [part for name in self.graph.results for part in flat(self.value(name))]
         made = [expression(one) for one in every]
         if not made:
             raise UnsupportedError(mistake(frontends.FORM, node="the module", problem="it returns nothing"))

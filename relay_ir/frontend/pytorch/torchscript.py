@@ -5,9 +5,9 @@ Only what the module itself says is read: nothing of it is run, and no source of
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -140,12 +140,15 @@ def _kinds(graph: Any) -> frozenset[str]:
     return frozenset(found - {CONSTANT, ATTRIBUTE, BRANCH, LOOP, RAISE} - LISTS - UNPACKED - _SILENT)
 
 
-def write_renamed(graph: TorchGraph, names: Mapping[str, str], path: str | os.PathLike[str]) -> None:
-    """Write PyTorch's text of a graph, its values called as ``names`` says."""
+def write_renamed(graph: TorchGraph, names: Mapping[str, str], folder: Path) -> None:
+    """Write PyTorch's text of a graph, its values called as ``names`` says, into a file of
+    ``folder`` that TVM would call the same.
+    """
     for node in every_node(graph.nodes):
         for output in node.native.outputs():
             output.setDebugName(names[output.debugName()])
-    OutputFile(Path(path)).write(str(graph.native).encode())
+    stamp = datetime.now().strftime("%m_%d_%Y_%H_%M_%S")
+    OutputFile(folder / f"tvm_exported_c_graph_{stamp}.txt").write(str(graph.native).encode())
 
 
 def library() -> Any:

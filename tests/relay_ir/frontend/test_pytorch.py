@@ -86,8 +86,9 @@ def test_functions_are_read_like_modules() -> None:
 
 
 def test_the_graph_is_written_with_the_names_of_spans(tmp_path: Path) -> None:
-    path = tmp_path / "graph.txt"
-    from_pytorch(traced(torch.nn.Linear(3, 2), (1, 3)), [("x", [1, 3])], export_renamed_c_graph_path=path)
+    from_pytorch(traced(torch.nn.Linear(3, 2), (1, 3)), [("x", [1, 3])], export_renamed_c_graph_path=tmp_path)
+    (path,) = tmp_path.iterdir()
+    assert path.name.startswith("tvm_exported_c_graph_")
     assert "%aten::linear_0_0" in path.read_text()
 
 

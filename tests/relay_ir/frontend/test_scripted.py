@@ -99,6 +99,12 @@ def shared(x: torch.Tensor, n: torch.Tensor):
     return y + x
 
 
+def guarded(x: torch.Tensor):
+    if bool(x.sum() < 0.0):
+        raise ValueError("no data")
+    return x.sqrt()
+
+
 def grows_by_data(x: torch.Tensor, n: torch.Tensor):
     for _ in range(int(n)):
         x = torch.cat([x, x])
@@ -194,6 +200,71 @@ APART: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "GRU": (torch.nn.GRU(4, 3), [X.reshape(3, 1, 4)]),
     "attention": (torch.nn.MultiheadAttention(4, 2, batch_first=True).eval(), [X.reshape(1, 3, 4)] * 3),
 }
+
+
+SELECTED: dict[str, tuple[Callable[..., Any], list[Any]]] = {
+    "masked": (lambda x: x.masked_select(x > 0.2), [X]),
+    "masked by a row": (lambda x, y: torch.masked_select(x, y), [X, X[0] > 0.2]),
+    "where": (lambda x: torch.where(x > 0.2), [X]),
+    "unique": (lambda x: torch.unique(x % 3, True, True, True), [(X * 7).to(torch.int64)]),
+    "distinct": (lambda x: torch.unique(x.round()), [X]),
+    "counts": (lambda x: torch.bincount(x, minlength=6), [torch.tensor([1, 4, 1, 0])]),
+    "weighted counts": (torch.bincount, [torch.tensor([1, 4, 1, 0]), X[1]]),
+    "so many": (lambda x, n: x[:n, n - 2 :], [X, N]),
+    "spectrum": (lambda x, w: torch.stft(x, 8, 3, 5, w, return_complex=False), [X.reshape(1, 12), X[0].repeat(2)[:5]]),
+    "whole spectrum": (
+        lambda x: torch.stft(x, 6, center=False, normalized=True, onesided=False, return_complex=False), [X.reshape(12)]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.compiler
+@pytest.mark.sweep(every=3)
+@pytest.mark.parametrize("name", SELECTED)
+def test_how_much_comes_out_may_depend_on_the_data(name: str) -> None:
+    function, inputs = SELECTED[name]
+    agree(torch.jit.trace(function, tuple(inputs)), inputs)
+
+
+def suppressed(boxes: Any, scores: Any, threshold: float) -> Any:
+    """Return what torchvision documents of ``nms``: the best box, and those that overlap no better
+    one by more than a threshold.
+    """
+    kept: list[int] = []
+    area = (boxes[:, 2:] - boxes[:, :2]).prod(1)
+    for place in scores.argsort(descending=True).tolist():
+        low = torch.maximum(boxes[place, :2], boxes[kept, :2])
+        high = torch.minimum(boxes[place, 2:], boxes[kept, 2:])
+        both = (high - low).clamp(min=0).prod(1)
+        if not bool((both / (area[place] + area[kept] - both) > threshold).any()):
+            kept.append(place)
+    return torch.tensor(kept)
+
+
+def test_boxes_are_suppressed_as_torchvision_has_it() -> None:
+    library = torch.library.Library("torchvision", "FRAGMENT")
+    library.define("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    library.impl("nms", suppressed, "CPU")
+    torch.manual_seed(3)
+    boxes, scores = torch.rand(40, 4) * 0.5, torch.rand(40)
+    boxes[:, 2:] += boxes[:, :2]
+    agree(torch.jit.trace(lambda x, y: torch.ops.torchvision.nms(x, y, 0.3), (boxes, scores)), [boxes, scores])
+
+
+def test_drawn_numbers_have_the_shape_and_are_said_to_be_others() -> None:
+    traced = torch.jit.trace(lambda x: (torch.randn(400, 5), torch.multinomial(x, 30, True)), X[0].abs())
+    with pytest.warns(UserWarning, match=r"not those that PyTorch draws: aten::randn_0 .*aten::multinomial_0"):
+        mod, _ = from_pytorch(traced, [("x", [4])])
+    normal, chosen = backends.create_executor("vm", mod).evaluate()(x=np.array([0, 1, 3, 0], np.float32))
+    assert np.asarray(normal).shape == (400, 5)
+    assert abs(np.asarray(normal).mean()) < 0.1
+    assert abs(np.asarray(normal).std() - 1) < 0.1
+    assert set(np.asarray(chosen).tolist()) == {1, 2}
+
+
+def test_an_arm_that_raises_is_left_out_with_a_warning(scripts: Any) -> None:
+    with pytest.warns(UserWarning, match=r"raise an error are left out.*: prim::If"):
+        from_pytorch(torch.jit.script(scripts.guarded), [("x", [3, 4])])
 
 
 @pytest.mark.compiler

@@ -17,13 +17,15 @@ from relay2relax.relay_ir.frontend.pytorch.operators import (
     quantised,
     reduction,
     scripted,
+    selection,
     shaping,
+    signal,
 )
 from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
 
 _FAMILIES = (
     activation, arithmetic, convolution, creation, elementwise, indexing, matmul, normalisation, padding, pooling,
-    quantised, reduction, scripted, shaping,
+    quantised, reduction, scripted, selection, shaping, signal,
 )  # fmt: skip
 
 

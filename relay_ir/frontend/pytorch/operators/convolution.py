@@ -82,7 +82,9 @@ def _forward(at: Conversion) -> Value:
 
 
 def _backward(at: Conversion) -> Value:
-    """``conv_transpose2d(data, weight, bias, stride, padding, output_padding, groups, dilation)``."""
+    """``conv_transpose2d(data, weight, bias, stride, padding, padding of the output, groups,
+    dilation)``.
+    """
     data, kernel, bias, strides, padding, output_padding, groups, dilation = at.args
     return _batched(at, [data, kernel, bias, strides, padding, dilation, True, output_padding, groups])
 
@@ -101,7 +103,7 @@ def _batched(at: Conversion, args: list[Value]) -> Value:
 
 def _each(value: Value, rank: int) -> Value:
     """Return what is said once for all axes, or in a list of one, for each."""
-    every = value if isinstance(value, list) else [value]
+    every: list[Value] = value if isinstance(value, list) else [value]
     return every * rank if len(every) == 1 else value
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import zlib
+from dataclasses import replace
+
 import numpy as np
 
+from relay2relax.relay_ir.build.composed import threefry_key
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Number, Value
 from relay2relax.relay_ir.frontend.pytorch.dtypes import result_dtype
+from relay2relax.relay_ir.frontend.pytorch.notes import DRAWS
 from relay2relax.relay_ir.frontend.pytorch.operators.record import Convert, records
-from relay2relax.relay_ir.ir.expr import RelayExpr
+from relay2relax.relay_ir.ir.expr import Expr, RelayExpr
 from relay2relax.tir.extent import static
 
 
@@ -111,6 +116,35 @@ def _tensor_of(at: Conversion) -> Value:
     return at.const(found, dtype or own)
 
 
+def _key(at: Conversion) -> Expr:
+    """Return a state of Relay's generator of random numbers, one of its own for each node.
+
+    What PyTorch draws is not drawn: its generators are others.
+    """
+    at.note(DRAWS)
+    return replace(threefry_key(zlib.crc32((at.span.source_name or "").encode())), span=at.span)
+
+
+def _normal(at: Conversion) -> Value:
+    """``randn(shape, dtype, …)``."""
+    shape, dtype = at.sizes(0), at.dtype_at(1) or at.default_dtype
+    return at.fields(at.call("random.normal", _key(at), shape, dtype))[1]
+
+
+def _uniform(at: Conversion) -> Value:
+    """``rand(shape, dtype, …)``."""
+    shape, dtype = at.sizes(0), at.dtype_at(1) or at.default_dtype
+    return at.fields(at.call("random.uniform", _key(at), shape, dtype))[1]
+
+
+def _multinomial(at: Conversion) -> Value:
+    """``multinomial(weights, count, replacement, …)``."""
+    if not at.number(2, False) and at.integer(1) > 1:
+        at.refuse("it draws several without putting any back")
+    drawn = at.fields(at.call("random.multinomial", _key(at), at.tensor(0), at.integer(1)))[1]
+    return at.cast(drawn, "int64")
+
+
 def _eye(at: Conversion) -> Value:
     """``eye(n, dtype, …)``, ``eye(n, m, dtype, …)``."""
     count = len(at.args) - 4
@@ -134,5 +168,5 @@ RECORDS = records({
     "new_empty": _new_full(0), "zero": _full_like(0), "tensor": _tensor_of,
     "scalar_tensor": _scalar_tensor, "eye": _eye, "linspace": _linspace,
     "arange": _arange, "empty": _empty, "fill": _fill, "ones": _full(1), "tril": _trilu(False), "triu": _trilu(True),
-    "zeros": _full(0),
+    "zeros": _full(0), "randn": _normal, "rand": _uniform, "multinomial": _multinomial,
 })  # fmt: skip

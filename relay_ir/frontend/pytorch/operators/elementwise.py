@@ -203,10 +203,6 @@ def _hypot(at: Conversion) -> Value:
     return at.call("sqrt", at.call("add", at.call("multiply", one, one), at.call("multiply", other, other)))
 
 
-def _where(at: Conversion) -> Value:
-    return at.call("where", truth(at, at.tensor(0)), *at.promoted(at.value(1), at.value(2)))
-
-
 def _masked_fill(at: Conversion) -> Value:
     data, mask = at.tensor(0), truth(at, at.tensor(1))
     value = at.cast(at.tensor(2), at.dtype(data))
@@ -348,7 +344,7 @@ RECORDS = [
         "__lshift__": _shift("left_shift"), "__rshift__": _shift("right_shift"), "sign": _sign,
         "isnan": _of_floats_only("isnan", False), "isinf": _of_floats_only("isinf", False),
         "isfinite": _of_floats_only("isfinite", True), "remainder": _remainder, "fmod": _fmod, "atan2": _atan2,
-        "copysign": _copysign, "signbit": _signbit, "hypot": _hypot, "where": _where, "masked_fill": _masked_fill,
+        "copysign": _copysign, "signbit": _signbit, "hypot": _hypot, "masked_fill": _masked_fill,
         "addcmul": _addcmul("multiply"), "addcdiv": _addcmul("divide"), "lerp": _lerp, "nan_to_num": _nan_to_num,
         "clamp_min": _clamp_end("maximum"), "clamp_max": _clamp_end("minimum"), "heaviside": _heaviside,
         "fmax": _passing_nan("maximum"), "fmin": _passing_nan("minimum"), "ldexp": _ldexp, "copy": _copy,

@@ -121,6 +121,8 @@ def _scatter(reduction: str = "update") -> Convert:
 
     def convert(at: Conversion) -> Value:
         data, places = at.tensor(0), at.cast(at.tensor(2), "int64")
+        if 0 in at.extents(places):
+            return data
         found = at.value(4) if len(at.args) > 4 else None
         how = _REDUCTIONS.get(str(found), "") if isinstance(found, str) else reduction
         if len(at.args) > 5 and at.value(5) is False:
@@ -183,12 +185,6 @@ def _one_hot(at: Conversion) -> Value:
     return at.call("one_hot", places, *ends, depth, -1, "int64")
 
 
-def _nonzero(at: Conversion) -> Value:
-    data = at.tensor(0)
-    found = at.call("argwhere", at.cast(data, "int32") if at.dtype(data) == "bool" else data)
-    return at.cast(found, "int64")
-
-
 def _searchsorted(at: Conversion) -> Value:
     """``searchsorted(sorted, values, …, right)``."""
     ordered, values = at.promoted(at.value(0), at.value(1))
@@ -209,5 +205,5 @@ RECORDS = records({
     "gather": _gather, "index_select": _index_select, "index": _index, "_unsafe_index": _index,
     "index_put": _index_put, "_unsafe_index_put": _index_put, "scatter": _scatter(), "scatter_add": _scatter("add"),
     "scatter_reduce": _scatter(), "select_scatter": _select_scatter, "slice_scatter": _slice_scatter,
-    "one_hot": _one_hot, "nonzero": _nonzero, "searchsorted": _searchsorted, "bucketize": _bucketize,
+    "one_hot": _one_hot, "searchsorted": _searchsorted, "bucketize": _bucketize,
 })  # fmt: skip

@@ -45,7 +45,7 @@ def _batch_norm(at: Conversion) -> Value:
         at.refuse("it is in training; trace a module that `.eval()` gave")
     learned = (at.optional(1), at.optional(2))
     gamma, beta = _scaled(at, data, at.extent(data, 1), *learned)
-    flags = {"scale": None not in learned, "center": None not in learned}
+    flags = {"scale": learned[0] is not None, "center": learned[1] is not None}
     mean, variance = at.tensor(3), at.tensor(4)
     whole = at.call("nn.batch_norm", data, gamma, beta, mean, variance, axis=1, epsilon=float(at.number(7)), **flags)
     return at.fields(whole)[0]
@@ -54,7 +54,9 @@ def _batch_norm(at: Conversion) -> Value:
 def _instance_norm(at: Conversion) -> Value:
     """``instance_norm(data, weight, bias, mean, variance, of the data, momentum, eps, …)``."""
     if not at.value(5):
-        at.refuse("its mean and variance are those of the training")
+        # With the mean and variance of the training it is a batch's.
+        data, gamma, beta, mean, variance, _, momentum, epsilon, fast = at.args
+        return _batch_norm(at.with_args([data, gamma, beta, mean, variance, False, momentum, epsilon, fast]))
     data = at.tensor(0)
     gamma, beta = _scaled(at, data, at.extent(data, 1), at.optional(1), at.optional(2))
     return at.call("nn.instance_norm", data, gamma, beta, axis=1, epsilon=float(at.number(7)))

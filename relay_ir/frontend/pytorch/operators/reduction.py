@@ -138,7 +138,9 @@ def _variance(at: Conversion) -> Value:
 
 
 def _variance_and_mean(at: Conversion) -> Value:
-    """``var_mean(data, axes, correction, keepdim)``."""
+    """``var_mean(data, unbiased)``, ``var_mean(data, axes, correction, keepdim)``."""
+    if isinstance(at.value(1), bool):
+        at = at.with_args([at.value(0), None, int(at.integer(1)), False])
     data, keep = at.tensor(0), bool(at.number(3, False))
     axes = at.integers(1) or list(range(at.rank(data)))
     return _variance(at), at.call("mean", data, axis=axes, keepdims=keep)

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Sequence
 from itertools import accumulate
 
+import numpy as np
+
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
 from relay2relax.relay_ir.frontend.pytorch.operators.record import records
 from relay2relax.relay_ir.ir.expr import Expr, RelayExpr
@@ -112,6 +114,8 @@ def _select(at: Conversion) -> Value:
 
 def _slice(at: Conversion) -> Value:
     data = at.tensor(0)
+    if any(isinstance(at.plain(at.value(place)), RelayExpr) for place in (2, 3)):
+        return _computed_slice(at, data)
     if at.exact:
         return _part(at, data)
     extents = list(at.shape(data))
@@ -124,6 +128,54 @@ def _slice(at: Conversion) -> Value:
     if end != sys.maxsize:
         extents[axis] = end
     return at.call("strided_slice", data, begin=begin, end=extents, strides=strides, slice_mode="end")
+
+
+def _computed_slice(at: Conversion, data: Expr) -> Value:
+    """A slice whose ends the program computes: how much it keeps is found out then."""
+    rank = at.rank(data)
+    axis = _axis(at, 1, rank)
+    limits = []
+    for place, whole in ((2, 0), (3, sys.maxsize)):
+        value = at.value(place)
+        here = at.tensor(place) if isinstance(value, RelayExpr) else at.const(at.integer(place, whole), "int64")
+        line = at.call("reshape", at.cast(here, "int64"), [1])
+        before, after = (at.const([whole] * count, "int64") for count in (axis, rank - axis - 1))
+        parts = [one for one in (before, line, after) if at.extent(one, 0)]
+        limits.append(at.call("concatenate", at.tuple(parts), axis=0) if len(parts) > 1 else line)
+    strides = [1] * rank
+    strides[axis] = at.integer(4, 1)
+    return at.call("strided_slice", data, begin=limits[0], end=limits[1], strides=at.const(strides, "int64"))
+
+
+def _narrow(at: Conversion) -> Value:
+    """``narrow(data, axis, start, length)``."""
+    start, length = (at.plain(at.value(place)) for place in (2, 3))
+    if isinstance(start, int) and isinstance(length, int):
+        if start < 0:
+            start += at.extent(at.tensor(0), at.integer(1))
+        return _slice(at.with_args([*at.args[:2], start, start + length, 1]))
+    end = at.call("add", *at.promoted(start, length))
+    return _slice(at.with_args([*at.args[:2], start, end, 1]))
+
+
+def _tensor_split(at: Conversion) -> Value:
+    """``tensor_split(data, sections, axis)``, ``tensor_split(data, places to cut at, axis)``."""
+    data, places = at.tensor(0), at.value(1)
+    axis = _axis(at, 2, at.rank(data)) if len(at.args) > 2 else 0
+    extent = at.extent(data, axis)
+    known = at.types.value(places) if isinstance(places, RelayExpr) else np.array(places)
+    if known is None or known.dtype.kind not in "iu":
+        at.refuse("where it cuts depends on the data")
+    if not known.shape:
+        size, more = divmod(extent, max(int(known), 1))
+        return _parts(at, data, [size + (part < more) for part in range(int(known))], axis)
+    cuts = [slice(None, int(one)).indices(extent)[1] for one in known]
+    begin = [0, *cuts]
+    given = {"strides": [1], "axes": [axis]}
+    return [
+        at.call("strided_slice", data, begin=[start], end=[max(start, end)], **given)
+        for start, end in zip(begin, [*cuts, extent], strict=True)
+    ]
 
 
 def _part(at: Conversion, data: Expr) -> Value:
@@ -249,7 +301,7 @@ RECORDS = [
         "expand": _expand, "flatten": _flatten, "permute": _permute, "reshape": _reshape, "select": _select,
         "slice": _slice, "split": _split, "split_with_sizes": _split_with_sizes, "chunk": _chunk, "squeeze": _squeeze,
         "t": _t, "to": _to, "transpose": _transpose, "unbind": _unbind, "unsqueeze": _unsqueeze, "view": _reshape,
-        "contiguous": _same, "detach": _same,
+        "contiguous": _same, "detach": _same, "narrow": _narrow, "tensor_split": _tensor_split,
     }, view=True),
     *records({"cat": _cat, "clone": _same, "size": _size}),
     *records({
