@@ -18,6 +18,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "matrix": ["matrix_page"],
         "model": ["Finding", "Overlay", "Subject", "Text"],
         "report": ["Figures", "report_page"],
+        "running": ["running_page"],
         "subject": ["graph_subject", "relax_subject", "relay_subject"],
         "values": ["add_errors", "add_times", "add_values"],
     },
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from relay2relax.viewer.matrix import matrix_page
     from relay2relax.viewer.model import Finding, Overlay, Subject, Text
     from relay2relax.viewer.report import Figures, report_page
+    from relay2relax.viewer.running import running_page
     from relay2relax.viewer.subject import graph_subject, relax_subject, relay_subject
     from relay2relax.viewer.values import add_errors, add_times, add_values
 
@@ -53,4 +55,5 @@ __all__ = [
     "relax_subject",
     "relay_subject",
     "report_page",
+    "running_page",
 ]

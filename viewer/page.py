@@ -22,19 +22,32 @@ GRAPH_SCRIPTS = (
     "data.js", "model.js", "place.js", "scene.js", "paint.js", "camera.js", "overlay.js", "texts.js",
     "search.js", "outline.js", "details.js", "link.js", "export.js", "graphview.js", "main.js",
 )  # fmt: skip
+# What a page may load besides itself where it lies beside other files.
+_BESIDE = " 'self' 'wasm-unsafe-eval'; connect-src 'self'; frame-src 'self'"
 _IMPORT = re.compile(r"^import [^;]*;\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=const |function |class |async )", re.MULTILINE)
 
 
-def assembled(title: str, body: str, scripts: Sequence[str], styles: Sequence[str], data: Mapping[str, Any]) -> bytes:
+def assembled(
+    title: str,
+    body: str,
+    scripts: Sequence[str],
+    styles: Sequence[str],
+    data: Mapping[str, Any],
+    *,
+    beside: bool = False,
+) -> bytes:
     """Return a page: the ``body``, with scripts and styles of ``page/``, and the values of ``data``
     as sections that the script reads by their names.
+
+    With ``beside`` it may load what the same server has, WebAssembly among it.
     """
     script = "\n".join(_module(one) for one in scripts)
     style = "\n".join(file_text(one) for one in styles)
     allowed = _hash(script) if script else "'none'"
+    besides = _BESIDE if beside else ""
     policy = (
-        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data: blob:; "
+        f"default-src 'none'; script-src {allowed}{besides}; style-src {_hash(style)}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
     sections = "\n".join(

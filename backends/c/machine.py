@@ -21,6 +21,13 @@ LEVELS: Mapping[str, tuple[str, ...]] = {
     "x86-64-v3": _THIRD,
     "x86-64-v4": (*_THIRD, "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
 }
+# The same of AArch64: what Linux is asked. Code for SVE is made for vectors of 256 bits, and runs
+# on no others.
+ARM_LEVELS: Mapping[str, tuple[str, ...]] = {
+    "armv8-a": (),
+    "armv8.2-a+dotprod": ("(has & HWCAP_ASIMDDP)",),
+    "armv8.2-a+sve": ("(has & HWCAP_SVE)", "(prctl(PR_SVE_GET_VL) & PR_SVE_VL_LEN_MASK) == 32"),
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -23,6 +23,7 @@ from pathlib import Path
 
 from relay2relax.backends.c.loading import MachineCode
 from relay2relax.backends.c.machine import LEVELS, Machine, own_caches
+from relay2relax.backends.c.platforms import NATIVE, TRIPLES, Platform, cross_compiler, platform_of
 from relay2relax.backends.c.unit import Unit
 from relay2relax.backends.cache import Store, open_store, remove_left_over, work_folder
 from relay2relax.backends.processes import Running, started
@@ -43,6 +44,10 @@ _FLAGS = (
     "-fwrapv",
     "-w",
 )
+# What compilers say of vectors whose width is fixed, or at least so many bits; and the bytes of the
+# widest that generated code has a type for.
+_VECTOR_BITS = ("__ARM_FEATURE_SVE_BITS", "__riscv_v_min_vlen")
+_WIDEST = 64
 _CANDIDATES = ("cc", "gcc", "clang")
 _HELP = (
     "install gcc or clang, name a compiler in the environment variable CC, or install the extra: "
@@ -52,15 +57,15 @@ _HELP = (
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """A C compiler: how it is started, and the macros it predefines for an instruction set
-    (``march``); whether what it makes runs ``here``, or on some machine.
+    """A C compiler: how it is started, and the macros it predefines for a platform; whether what it
+    makes runs ``here``, or on some machine.
     """
 
     command: tuple[str, ...]
     version: str
-    macros: frozenset[str]
+    macros: Mapping[str, str]
     identity: str
-    march: str = "native"
+    platform: Platform = NATIVE
     here: bool = True
 
     def __str__(self) -> str:
@@ -71,8 +76,11 @@ class Compiler:
         """What the schedules need to know of the processor."""
         wide = "__AVX512F__" in self.macros
         size = 64 if wide else 32 if "__AVX2__" in self.macros else 16
-        # On AArch64 compilers load early, and need registers for that.
-        registers = 32 if wide else 24 if "__aarch64__" in self.macros else 16
+        for name in _VECTOR_BITS:
+            size = max(size, min(int(self.macros.get(name, "0")) // 8, _WIDEST))
+        # On AArch64 and RISC-V compilers load early, and need registers for that.
+        many = not self.macros.keys().isdisjoint(("__aarch64__", "__riscv_v_min_vlen"))
+        registers = 32 if wide else 24 if many else 16
         first, second = own_caches() if self.here else (Machine().first_cache_bytes, Machine().cache_bytes)
         return Machine(size, registers, first_cache_bytes=first, cache_bytes=second, broadcasts=wide)
 
@@ -85,20 +93,27 @@ class Compiler:
     def target_flags(self) -> tuple[str, ...]:
         """Those of the flags that choose the instruction set."""
         wide = ("-mprefer-vector-width=512",) if "__AVX512F__" in self.macros else ()
-        return (f"-march={self.march}", *wide)
+        return (*self.platform.flags(self.command), *wide)
 
 
-def find_compiler(march: str = "native") -> Compiler:
+def find_compiler(march: str = "native", target: str = "", cpu: str = "") -> Compiler:
     """Return the C compiler: ``CC``, else cc, gcc or clang, else the one in the ziglang wheel.
 
     ``march`` is the instruction set to compile for: by default the one that ``CC`` names with an
-    option ``-march=``, else this machine's. Raises CompilerError where there is no compiler, where
-    it does not run, or does not know ``march``.
+    option ``-march=``, else this machine's; ``cpu`` is a processor, in its place. For a ``target``,
+    a triple such as ``aarch64-linux-gnu`` or one of the short names ``TRIPLES``, it is that
+    triple's gcc, else the ziglang wheel's; ``CC`` is for this machine. Raises CompilerError where
+    there is no compiler, where it does not run, or does not know what to compile for.
     """
-    command = _command(os.environ.get("CC", ""), os.environ.get("PATH", ""))
-    if march != "native":
-        return replace(_examine(command, march), here=False)
-    return _examine(command, next((one.removeprefix("-march=") for one in command if one.startswith("-march=")), march))
+    path, chosen = os.environ.get("PATH", ""), "" if march == "native" else march
+    if target:
+        platform = platform_of(target, cpu, chosen)
+        return replace(_examine(cross_compiler(platform.triple, path), platform), here=False)
+    command = _command(os.environ.get("CC", ""), path)
+    if chosen or cpu:
+        return replace(_examine(command, Platform("", cpu, chosen)), here=False)
+    own = next((one.removeprefix("-march=") for one in command if one.startswith("-march=")), march)
+    return _examine(command, Platform("", "", own))
 
 
 @lru_cache(maxsize=None)
@@ -120,27 +135,37 @@ def _command(chosen: str, path: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=None)
-def _examine(command: tuple[str, ...], march: str) -> Compiler:
-    arguments = [*command, f"-march={march}", "-dM", "-E", "-x", "c", os.devnull]
+def _examine(command: tuple[str, ...], platform: Platform) -> Compiler:
+    arguments = [*command, *platform.flags(command), "-dM", "-E", "-x", "c", os.devnull]
     try:
         text = _run(arguments, "the C compiler does not run", active())
     except CompilerError as error:
-        if march == "native" or not error.diagnostics[0].notes:
+        if platform == NATIVE or not error.diagnostics[0].notes:
             raise
-        _examine(command, "native")  # a compiler that does nothing at all is told as such
-        raise _unknown_march(march, error) from None
-    macros = frozenset(line.split()[1] for line in text.splitlines() if line.startswith("#define "))
-    said = next((line.split('"')[1] for line in text.splitlines() if "__VERSION__" in line), "of unknown version")
+        if platform != Platform(platform.triple):
+            # A compiler that does nothing at all, or has no such target, is told as such.
+            _examine(command, Platform(platform.triple) if platform.triple else NATIVE)
+        raise _unknown(platform, error) from None
+    words = [line.split(maxsplit=2) for line in text.splitlines() if line.startswith("#define ")]
+    macros = {name: " ".join(value) for _, name, *value in words}
+    said = macros.get("__VERSION__", '"of unknown version"').strip('"')
     version = said if "lang" in said.lower() else f"gcc {said}"
-    return Compiler(command, version, macros, hashlib.sha256(text.encode()).hexdigest(), march)
+    return Compiler(command, version, macros, hashlib.sha256(text.encode()).hexdigest(), platform)
 
 
-def _unknown_march(march: str, error: CompilerError) -> CompilerError:
-    """Return the error of an instruction set that the compiler refuses, in our words."""
-    known = f"native is this machine; levels of x86-64 are {', '.join(LEVELS)}; others are the compiler's own"
-    help = " ".join(filter(None, (nearest(march, LEVELS), known)))
-    title = f"the C compiler has no instruction set {march!r}"
-    return CompilerError(Diagnostic(title, notes=error.diagnostics[0].notes[:1], help=help, kind=OPTION))
+def _unknown(platform: Platform, error: CompilerError) -> CompilerError:
+    """Return the error of a processor or instruction set that the compiler refuses, in our
+    words.
+    """
+    named = platform.named
+    if platform.triple:
+        help = f"short names of targets are {', '.join(TRIPLES)}; processors are the compiler's own"
+    else:
+        known = f"native is this machine; levels of x86-64 are {', '.join(LEVELS)}; others are the compiler's own"
+        help = " ".join(filter(None, (nearest(named, LEVELS), known)))
+    what = "processor" if platform.cpu else "instruction set" if platform.march else "target"
+    title, notes = f"the C compiler has no {what} {named!r}", error.diagnostics[0].notes[: 2 if platform.triple else 1]
+    return CompilerError(Diagnostic(title, notes=notes, help=help, kind=OPTION))
 
 
 def _run(arguments: Sequence[str], title: str, budget: Budget | None, running: Running | None = None) -> str:

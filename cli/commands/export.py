@@ -5,11 +5,53 @@ or a library for apache-tvm's runtime.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from relay2relax import backends, graph, relay_ir, translator
+from relay2relax import backends, graph, relay_ir, translator, viewer
 from relay2relax.cli import files, outcome, screen
 from relay2relax.core.dtype import Array
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import files as kinds
+from relay2relax.core.output import Content
+
+# What apache-tvm builds for.
+_OF_TVM = ("llvm", "cuda")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the files are for: of a C library instruction set, machine and processor; of one for
+    apache-tvm its GPUs, None for this processor.
+    """
+
+    march: str = "native"
+    target: str = ""
+    cpu: str = ""
+    arch: str | None = None
+
+
+def place_of(form: str, target: str | None, cpu: str | None, arch: str | None, march: str) -> Place:
+    """Return what files of a form are for, from the options.
+
+    Raises Relay2RelaxError where they do not go together.
+    """
+    problem = ""
+    if arch is not None and target != "cuda":
+        problem = "--arch is for --target cuda"
+    elif cpu is not None and (form != "c" or march != "native"):
+        problem = "--cpu is for C libraries, and in the place of --march"
+    elif form == "tvm" and target not in (None, *_OF_TVM):
+        problem = f"with --format tvm --target is one of {', '.join(_OF_TVM)}; found {target!r}"
+    elif form == "onnx" and target is not None:
+        problem = "an ONNX model is for no --target"
+    elif form == "c" and target in _OF_TVM:
+        problem = f"--target {target} is for --format tvm"
+    if problem:
+        raise Relay2RelaxError(problem, kind=kinds.OPTION)
+    if form == "c":
+        return Place(march, target or "", cpu or "")
+    return Place(arch=arch or "sm_80" if target == "cuda" else None)
 
 
 def run(
@@ -20,18 +62,17 @@ def run(
     via: translator.Via,
     bind_params: bool,
     dims: list[str],
-    march: str,
+    place: Place,
     allow_missing: bool,
     force: bool,
     checked: bool,
     as_json: bool,
-    arch: str | None = None,
 ) -> None:
     """Write what ``model`` becomes into ``out``, or ``<name>_c``, ``<name>_onnx`` or
     ``<name>_tvm``, and say which files it is.
 
-    ``form`` is what kind of files, ``arch`` the GPUs that apache-tvm builds for, None for this
-    processor. Functions for external compilers are part of them like others.
+    ``form`` is what kind of files, and ``place`` what they are for. Functions for external
+    compilers are part of them like others.
     """
     extents, stem = files.parse_dims(dims), files.model_stem(model)
     if out is None and form != "c":
@@ -46,17 +87,37 @@ def run(
             found, weights = graph.from_relay(module, dims=extents)
             contents = graph.onnx_files(found, {**weights, **values}, f"{stem}.onnx", extents)
         elif form == "tvm":
-            contents = {f"{stem}.so": _runtime_library(module, via, values, extents, arch)}
+            contents = {f"{stem}.so": _runtime_library(module, via, values, extents, place.arch)}
         else:
             bound = values if bind_params else None
             relax = translator.translate(module, via, params=bound, dims=extents, partitions="inline")
-            contents = dict(backends.library_files(relax, stem, march, checked))
+            made = backends.library_files(relax, stem, place.march, checked, target=place.target, cpu=place.cpu)
+            contents = {**made, **_pages(made, module, values, extents, model.name)}
     with screen.progress("writing"):
         written = folder.write(contents)
     files.tell_stem(model)
     outcome.deliver({"model": model.name, "folder": str(folder.path), "files": [path.name for path in written]})
     for path in () if as_json else written:
         screen.tell(f"wrote {path}")
+
+
+def _pages(
+    files: Mapping[str, Content],
+    module: relay_ir.IRModule,
+    values: Mapping[str, Array],
+    extents: Mapping[str, tuple[str | int | None, ...]],
+    title: str,
+) -> dict[str, Content]:
+    """Return the page that runs a library for WebAssembly and the page of its graph, which that one
+    shows; nothing for others.
+    """
+    script = next((name for name in files if name.endswith(".js")), None)
+    if script is None:
+        return {}
+    name = script.removesuffix(".js")
+    with screen.progress("making the pages"):
+        graph_page = viewer.page_of([viewer.relay_subject(module, title, dict(values), extents)])
+        return {"index.html": viewer.running_page(name, title), f"{name}_graph.html": graph_page}
 
 
 def _runtime_library(

@@ -133,17 +133,18 @@ class ExportFormat(str, Enum):
     TVM = "tvm"
 
 
-class Target(str, Enum):
-    """What apache-tvm builds for."""
-
-    LLVM = "llvm"
-    CUDA = "cuda"
-
-
 DeviceOption = Annotated[Device, typer.Option("--device", help="Where --backend tvm runs: on a GPU it needs one.")]
 TargetOption = Annotated[
-    Optional[Target],
-    typer.Option("--target", help="With --format tvm: this processor or GPUs [default: llvm]."),
+    Optional[str],
+    typer.Option(
+        "--target",
+        help="Another machine that a C library is for: aarch64, riscv64, x86_64, wasm32, or a triple such as "
+        "aarch64-linux-gnu. With --format tvm llvm, which is this processor, or cuda, which is GPUs.",
+    ),
+]
+CpuOption = Annotated[
+    Optional[str],
+    typer.Option("--cpu", help="The processor that a C library is for, as the compiler calls it, such as neoverse-n1."),
 ]
 Model = Annotated[
     Path,

@@ -10,6 +10,7 @@ import typer
 from relay2relax.cli.options import (
     AllowMissing,
     AsJson,
+    CpuOption,
     DimsOption,
     ExportFormat,
     FailOn,
@@ -22,7 +23,6 @@ from relay2relax.cli.options import (
     Quantised,
     QuantisedOption,
     Schedule,
-    Target,
     TargetOption,
     Via,
     ViaOption,
@@ -198,11 +198,12 @@ def export(
         Optional[str], typer.Option("--arch", help="The GPUs of --target cuda, such as sm_90 [default: sm_80].")
     ] = None,
     dims: DimsOption = None,
+    cpu: CpuOption = None,
     march: Annotated[
         str,
         typer.Option(
             "--march",
-            help="Instruction set, as the C compiler calls it, or levels of x86-64 with commas between.",
+            help="Instruction set, as the C compiler calls it, or levels of x86-64 or AArch64 with commas between.",
         ),
     ] = "native",
     allow_missing: AllowMissing = False,
@@ -222,17 +223,9 @@ def export(
     from relay2relax.cli.commands import export as command
 
     _needs_params(bind_params, params)
-    command.run(model, params, form.value, out, via.value, bind_params, dims or [], march, allow_missing, force,
-                checked, as_json, _architecture(form, target, arch))  # fmt: skip
-
-
-def _architecture(form: ExportFormat, target: Target | None, arch: str | None) -> str | None:
-    """Return which GPUs a library is for, None where for this processor."""
-    if target is not None and form is not ExportFormat.TVM:
-        raise typer.BadParameter("only --format tvm is for a target", param_hint="--target")
-    if arch is not None and target is not Target.CUDA:
-        raise typer.BadParameter("only --target cuda is for an architecture", param_hint="--arch")
-    return arch or "sm_80" if target is Target.CUDA else None
+    place = command.place_of(form.value, target, cpu, arch, march)
+    command.run(model, params, form.value, out, via.value, bind_params, dims or [], place, allow_missing, force,
+                checked, as_json)  # fmt: skip
 
 
 def _needs_params(bind_params: bool, params: Path | None) -> None:

@@ -236,6 +236,24 @@ def test_an_instruction_set_that_is_none(model: Path, tmp_path: Path) -> None:
     assert "found 'native'" in listed.stderr
 
 
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [
+        (("--target", "vax", "--cpu", "z80"), "'vax'"),
+        (("--target", "cuda"), "--target cuda is for --format tvm"),
+        (("--format", "tvm", "--target", "aarch64"), "--target is one of llvm, cuda; found 'aarch64'"),
+        (("--format", "onnx", "--target", "aarch64"), "an ONNX model is for no --target"),
+        (("--cpu", "znver3", "--march", "x86-64-v3"), "in the place of --march"),
+        (("--arch", "sm_90"), "--arch is for --target cuda"),
+    ],
+)
+def test_targets_that_do_not_fit(model: Path, tmp_path: Path, flags: tuple[str, ...], said: str) -> None:
+    done = command("export", model, *flags, cwd=tmp_path)
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_demo_ends_with_agreement(tmp_path: Path) -> None:
     done = command("demo", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

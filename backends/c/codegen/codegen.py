@@ -427,11 +427,11 @@ class _Writer:
         """
         count = size_of(buffer)
         most = f"{magnitude(count, self.exprs.text)} * {item}"
-        size = f"{item} * (size_t){render(self.parenthesised(count))}"
+        size = f"{item} * (uint64_t){render(self.parenthesised(count))}"
         site = self.names.site(buffer.name, None, memory=True)
         self.line("{")
         self.depth += 1
-        self.line(f"const size_t {name}_size = {size};")
+        self.line(f"const uint64_t {name}_size = {size};")
         self.line(f"{pointer} restrict {name} = r2r_local({most}, {name}_size, wrong, {site});")
         self.braced(f"if ({name})", body)
         self.line(f"r2r_release({name}, {name}_size, wrong);")

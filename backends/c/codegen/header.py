@@ -192,18 +192,18 @@ static __attribute__((unused, noinline)) void* r2r_checked(
 
 /* Memory of a kernel's own, size bytes of zeros, where most, which no part of the computation of size exceeds, and
    wrong[3], the bytes that are left, allow it; else a null pointer, and wrong has the site, the size, and -1. */
-static __attribute__((unused, noinline)) void* r2r_local(double most, size_t size, int64_t* wrong, int64_t site) {
+static __attribute__((unused, noinline)) void* r2r_local(double most, uint64_t size, int64_t* wrong, int64_t site) {
   void* found = 0;
-  const int64_t least = most < 0x1p62 ? (int64_t)(size >> 62 ? (size_t)most : size) : 0x7fffffffffffffff;
-  if (most < 0x1p62 && !(size >> 62)) {
+  const int64_t least = most < 0x1p62 ? (int64_t)(size >> 62 ? (uint64_t)most : size) : 0x7fffffffffffffff;
+  if (most < 0x1p62 && size < (uint64_t)1 << (sizeof(size_t) > 4 ? 62 : 31)) {
     if (__atomic_sub_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED) >= 0 || !size)
-      found = calloc(size ? size : 1, 1);
+      found = calloc(size ? (size_t)size : 1, 1);
     if (!found) __atomic_add_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED);
   }
   if (!found) r2r_outside(least, -1, wrong, site);
   return found;
 }
-static __attribute__((unused, noinline)) void r2r_release(void* memory, size_t size, int64_t* wrong) {
+static __attribute__((unused, noinline)) void r2r_release(void* memory, uint64_t size, int64_t* wrong) {
   if (!memory) return;
   free(memory);
   __atomic_add_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED);

@@ -23,7 +23,7 @@ ASKING = "/* Whether the call that wrong belongs to is to end. */\nint r2r_ended
 _POOL = r"""
 /* The loop runs on at most so many threads, its caller among them. Where the caller waits for others, it asks whether
    the call that wrong belongs to is to end, which they see. */
-#if defined(_WIN32)
+#if defined(_WIN32) || defined(__wasm__)
 R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, int64_t threads,
                           int (*ended)(int64_t*), int64_t* wrong) {
   (void)threads;

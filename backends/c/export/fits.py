@@ -16,7 +16,7 @@ from relay2relax.tir.ir.visit import subexpressions
 
 _COMPARISONS = {"==": "==", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "and": "&&", "or": "||"}
 # Sizes below this, in bytes, leave room for what is computed with them.
-_LARGEST = "0x1p60"
+_LARGEST = "(sizeof(size_t) > 4 ? 0x1p60 : 0x1p30)"
 
 
 def fits_text(name: str, extents: Mapping[Var, str], sizes: Iterable[PrimExpr], conditions: Iterable[PrimExpr]) -> str:

@@ -9,7 +9,7 @@ from string import Template
 
 from relay2relax.backends.c.export.library import Library
 from relay2relax.backends.c.export.text import signatures
-from relay2relax.backends.c.machine import LEAST, LEVELS
+from relay2relax.backends.c.machine import ARM_LEVELS, LEVELS
 from relay2relax.core.errors import UnsupportedError
 from relay2relax.core.errors.table.files import OPTION
 from relay2relax.tir.script.names import identifier
@@ -19,7 +19,7 @@ $includes#include "@.h"
 
 #include <stdlib.h>
 #include <string.h>
-
+$system
 struct @_model {
   int set;
   void* model;
@@ -30,8 +30,7 @@ static const char* const r2r_sets[] = {$names};
 
 /* Whether the processor has the instruction set of this number. */
 static int r2r_has(int set) {
-  __builtin_cpu_init();
-  switch (set) {
+$begin  switch (set) {
 $conditions    default: return 1;
   }
 }
@@ -79,19 +78,31 @@ $threads}
 """
 
 
-def levels(march: str) -> tuple[str, ...]:
-    """Return the instruction sets of a list with commas, the least first: x86-64, which is the
-    least, is one of them.
+_X86_ASKS = "  __builtin_cpu_init();\n"
+_ARM_ASKS = "  const unsigned long has = getauxval(AT_HWCAP);\n  (void)has;\n"
+# Linux says what an AArch64 processor has, and how long its vectors are.
+_ARM_SYSTEM = """
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+"""
 
-    Raises UnsupportedError for others than the levels of x86-64.
+
+def levels(march: str, arch: str = "") -> tuple[str, ...]:
+    """Return the instruction sets of a list with commas, the least first: that one, which every
+    processor has, is one of them.
+
+    Raises UnsupportedError for others than the levels of x86-64, or of AArch64 where that is
+    ``arch``.
     """
+    known = ARM_LEVELS if arch == "aarch64" else LEVELS
     given = {one.strip() for one in march.split(",")}
-    unknown = ", ".join(repr(one) for one in sorted(given - LEVELS.keys()))
+    unknown = ", ".join(repr(one) for one in sorted(given - known.keys()))
     if unknown:
         raise UnsupportedError(
-            f"a list of instruction sets is made of {', '.join(LEVELS)}; found {unknown}", kind=OPTION
+            f"a list of instruction sets is made of {', '.join(known)}; found {unknown}", kind=OPTION
         )
-    return tuple(one for one in LEVELS if one in given or one == LEAST)
+    return tuple(one for number, one in enumerate(known) if one in given or not number)
 
 
 def set_name(name: str, level: str) -> str:
@@ -107,10 +118,12 @@ def sets_text(library: Library, parts: Sequence[Library]) -> str:
     given = [one.name for one in (*library.inputs, *library.outputs)]
     arguments = ", ".join(["model->model", *library.extents.values(), *given])
     path = "path" if library.reads_file else ""
+    arm = library.sets[0] in ARM_LEVELS
     conditions = ""
     for number, level in enumerate(library.sets):
-        if LEVELS[level]:
-            asked = " && ".join(f'__builtin_cpu_supports("{feature}")' for feature in LEVELS[level])
+        features = (ARM_LEVELS if arm else LEVELS)[level]
+        if features:
+            asked = " && ".join(features if arm else (f'__builtin_cpu_supports("{one}")' for one in features))
             conditions += f"    case {number}: return {asked};\n"
 
     def cases(form: str) -> str:
@@ -121,6 +134,8 @@ def sets_text(library: Library, parts: Sequence[Library]) -> str:
 
     texts = {
         "includes": "".join(f'#include "{part.name}.h"\n' for part in parts),
+        "system": _ARM_SYSTEM if arm else "",
+        "begin": _ARM_ASKS if arm else _X86_ASKS,
         "names": ", ".join(f'"{level}"' for level in library.sets),
         "conditions": conditions,
         "count": len(parts),

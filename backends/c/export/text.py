@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from string import Template
 
 from relay2relax.backends.c.codegen.plan import ALIGNMENT
@@ -86,11 +86,16 @@ R2R_INLINE char* r2r_aligned(void* block) {
   return (char*)block + ($alignment - (uintptr_t)block % $alignment) % $alignment;
 }
 
+/* Memory with room to begin at such an address. */
+R2R_INLINE void* r2r_block(int64_t size) {
+  return (uint64_t)size < (uint64_t)1 << (sizeof(size_t) > 4 ? 62 : 31) ? malloc((size_t)size + $alignment) : 0;
+}
+
 @_model* @_load($load) {
   @_model* model = calloc(1, sizeof *model);
   if (!model) return 0;
   model->arena_size = -1;
-  model->kept = malloc($kept_size + $alignment);
+  model->kept = r2r_block($kept_size);
 $read
 }
 
@@ -99,7 +104,7 @@ int @_run(@_model* model$parameters) {
 $check  const int64_t r2r_arena_size = $arena_size;
   if (model->arena_size < r2r_arena_size) {
     free(model->arena);
-    model->arena = malloc((size_t)r2r_arena_size + $alignment);
+    model->arena = r2r_block(r2r_arena_size);
     model->arena_size = model->arena ? r2r_arena_size : -1;
     if (!model->arena) return 1;
   }
@@ -121,7 +126,7 @@ _READ_NOTHING = r"""  if (model->kept) return model;
   @_free(model);
   return 0;"""
 
-_READ = r"""  void* block = malloc($sources_size + $alignment);
+_READ = r"""  void* block = r2r_block($sources_size);
   FILE* file = $open;
   int good = model->kept && block && file;
   if (good) {
@@ -195,7 +200,7 @@ static int compute(char** tensors, const char* weights, const char* prefix, int 
     return 1;
   }
   for (int i = 0; i < TENSORS; ++i) {
-    tensors[i] = calloc((size_t)sizes[i] + 1, 1);
+    tensors[i] = (uint64_t)sizes[i] < (size_t)-1 / 2 ? calloc((size_t)sizes[i] + 1, 1) : 0;
     if (!tensors[i]) {
       fputs("@: memory is lacking\n", stderr);
       return 1;
@@ -252,26 +257,6 @@ _CHOOSE = r"""      case 'i':
         if (!@_select(argv[at + 1])) break;
         fprintf(stderr, "@: %s is no instruction set of this library and of this processor\n", argv[at + 1]);
         return 1;
-"""
-
-_MAKEFILE = """# make: the library lib@.a and the command @. Sanitizers: make CFLAGS="-O1 -fsanitize=address,undefined"
-CC ?= cc
-CFLAGS ?= -O3
-WARNINGS ?= -Wall -Wextra -Wno-type-limits -Werror
-FLAGS = -std=c11 $(CFLAGS) $(WARNINGS) $flags
-OBJECTS = $objects
-$sets
-all: @
-@: main.o lib@.a
-\t$(CC) $(FLAGS) -o $@ main.o lib@.a -lm -pthread
-lib@.a: $(OBJECTS)
-\t$(AR) rcs $@ $(OBJECTS)
-main.o @.o: @.h
-.c.o:
-\t$(CC) $(FLAGS) $(SET) -pthread -c -o $@ $<
-clean:
-\t$(RM) @ lib@.a main.o $(OBJECTS)
-.PHONY: all clean
 """
 
 
@@ -460,22 +445,3 @@ def _printing(tensor: Tensor, number: int) -> str:
         f"  for (int64_t i = 0; i < sizes[{number}] / {size} && i < {_SHOWN}; ++i) printf({shown});\n"
         f'  puts(sizes[{number}] / {size} > {_SHOWN} ? " ..." : "");\n'
     )
-
-
-def makefile_text(name: str, files: Mapping[str, Sequence[str]], march: str, flags: Sequence[str]) -> str:
-    """Return the Makefile.
-
-    ``files`` are the sources by the flags that choose their instruction set.
-
-    ``march`` is the one set, which whoever calls make may choose again; "" where there are several.
-    """
-    objects = {chosen: " ".join(f"{file.removesuffix('.c')}.o" for file in those) for chosen, those in files.items()}
-    if march:
-        chosen = "".join(objects).replace(f"-march={march}", "-march=$(MARCH)")
-        sets = f"MARCH ?= {march}\nSET = {chosen}\n"
-    else:
-        sets = "".join(f"{those}: SET = {chosen}\n" for chosen, those in objects.items() if chosen)
-    everything = " ".join(objects.values())
-    text = _MAKEFILE.replace("$sets", sets).replace("$flags", " ".join(flags)).replace("$objects", everything)
-    # ``$@`` is make's own word.
-    return text.replace("$@", "\0").replace("@", name).replace("\0", "$@")

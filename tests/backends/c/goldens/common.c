@@ -144,18 +144,18 @@ static __attribute__((unused, noinline)) void* r2r_checked(
 
 /* Memory of a kernel's own, size bytes of zeros, where most, which no part of the computation of size exceeds, and
    wrong[3], the bytes that are left, allow it; else a null pointer, and wrong has the site, the size, and -1. */
-static __attribute__((unused, noinline)) void* r2r_local(double most, size_t size, int64_t* wrong, int64_t site) {
+static __attribute__((unused, noinline)) void* r2r_local(double most, uint64_t size, int64_t* wrong, int64_t site) {
   void* found = 0;
-  const int64_t least = most < 0x1p62 ? (int64_t)(size >> 62 ? (size_t)most : size) : 0x7fffffffffffffff;
-  if (most < 0x1p62 && !(size >> 62)) {
+  const int64_t least = most < 0x1p62 ? (int64_t)(size >> 62 ? (uint64_t)most : size) : 0x7fffffffffffffff;
+  if (most < 0x1p62 && size < (uint64_t)1 << (sizeof(size_t) > 4 ? 62 : 31)) {
     if (__atomic_sub_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED) >= 0 || !size)
-      found = calloc(size ? size : 1, 1);
+      found = calloc(size ? (size_t)size : 1, 1);
     if (!found) __atomic_add_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED);
   }
   if (!found) r2r_outside(least, -1, wrong, site);
   return found;
 }
-static __attribute__((unused, noinline)) void r2r_release(void* memory, size_t size, int64_t* wrong) {
+static __attribute__((unused, noinline)) void r2r_release(void* memory, uint64_t size, int64_t* wrong) {
   if (!memory) return;
   free(memory);
   __atomic_add_fetch(wrong + 3, (int64_t)size, __ATOMIC_RELAXED);
@@ -349,7 +349,7 @@ static __attribute__((unused, noinline)) void r2r_lap(double* t, double* sum) {
 #define R2R_SHARED static
 /* The loop runs on at most so many threads, its caller among them. Where the caller waits for others, it asks whether
    the call that wrong belongs to is to end, which they see. */
-#if defined(_WIN32)
+#if defined(_WIN32) || defined(__wasm__)
 R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, int64_t threads,
                           int (*ended)(int64_t*), int64_t* wrong) {
   (void)threads;
