@@ -15,7 +15,7 @@ from pathlib import Path
 
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.core.file_kinds import is_tar
-from relay2relax.core.output import MANIFEST
+from relay2relax.core.output import MANIFEST, read_manifest
 from relay2relax.core.source import visible
 from relay2relax.migrate.lists import kind_of, may_be_list, read_list
 from relay2relax.relay_ir.io.loader import load
@@ -99,7 +99,7 @@ def _in_folder(root: Path) -> Iterator[Artefact]:
     lost: list[OSError] = []
     for folder, inner, names in os.walk(root, onerror=lost.append):
         here = Path(folder)
-        if (here / MANIFEST).exists():
+        if (here / MANIFEST).exists() and not (here == root and _is_migrated(here)):
             inner.clear()
             continue
         inner[:] = sorted(name for name in inner if not name.startswith("."))
@@ -119,6 +119,11 @@ def _in_folder(root: Path) -> Iterator[Artefact]:
     for error in lost:
         closed = Path(os.fsdecode(error.filename))
         yield Artefact(f"{visible(closed.relative_to(root).as_posix())}/", closed)
+
+
+def _is_migrated(folder: Path) -> bool:
+    """Whether nothing but an earlier migration wrote into a folder, beside its models maybe."""
+    return all(one.origin.command == "migrate" for one in (read_manifest(folder) or {}).values())
 
 
 def _holds_model(path: Path) -> bool:

@@ -159,7 +159,8 @@ def drawn_leaves(name: str, type_: Type, value: Argument) -> Iterator[DrawnValue
 def drawn_argument(type_: Type, name: str, seed: int, is_weight: bool, is_shift: bool = False) -> Argument:
     """Return a value for the parameter ``name``, as :func:`make_arguments` draws it.
 
-    Raises Relay2RelaxError for what is neither a tensor nor a tuple of them.
+    Raises Relay2RelaxError for what is neither a tensor nor a tuple of them, and for extents below
+    zero, which Relay's types may have.
     """
     match type_:
         case TupleType(fields):
@@ -170,6 +171,10 @@ def drawn_argument(type_: Type, name: str, seed: int, is_weight: bool, is_shift:
             if len(shape) != len(found):
                 raise Relay2RelaxError(
                     f"parameter {name!r} has a symbolic extent; give its value", kind=running.ARGUMENT
+                )
+            if min(shape, default=0) < 0:
+                raise Relay2RelaxError(
+                    f"parameter {name!r} has an extent below zero, which no value has", kind=running.ARGUMENT
                 )
             # They are drawn as float64 or int64.
             with allocating(math.prod(shape) * 8, lambda: f"a random value for parameter {name!r}"):

@@ -20,6 +20,12 @@ def _bytes(text: str) -> int:
     return found
 
 
+def size(text: str) -> str:
+    """Return the text of a size, once it is understood."""
+    _bytes(text)
+    return text
+
+
 def _seconds(text: str) -> float:
     from relay2relax.core.amounts import parse_seconds
 

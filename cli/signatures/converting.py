@@ -28,6 +28,7 @@ from relay2relax.cli.options import (
     ViaOption,
 )
 from relay2relax.cli.options.commands import loud
+from relay2relax.cli.options.limits import size
 from relay2relax.cli.options.models import reads_a_model
 
 
@@ -136,9 +137,10 @@ def migrate(
     partitions: PartitionsOption = Partitions.KEEP,
     qnn: QuantisedOption = Quantised.INTEGER,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="So many models are converted at a time.")] = 1,
-    timeout: Annotated[float, typer.Option("--timeout", min=1, help="Seconds that each model has.")] = 600,
+    timeout: Annotated[float, typer.Option("--timeout", min=1, max=1e7, help="Seconds that each model has.")] = 600,
     limit_memory: Annotated[
-        Optional[str], typer.Option("--limit-memory", metavar="SIZE", help="Memory that each has, such as 4GB.")
+        Optional[str],
+        typer.Option("--limit-memory", metavar="SIZE", parser=size, help="Memory that each has, such as 4GB."),
     ] = None,
     check: Annotated[
         Optional[bool],

@@ -126,6 +126,11 @@ def wrong_options() -> Iterator[Call]:
         "reduce linear.relay",
     ):
         yield Call(f"{line} --out -", 2, ("standard output",))
+    yield Call("migrate linear.relay --out new --limit-memory much", 2, ("much", "4GB"))
+    yield Call("migrate linear.relay --out new --timeout inf", 2, ("--timeout",))
+    yield Call("migrate linear.relay --out new --fail-on worse", 2, ("--baseline",))
+    yield Call("migrate linear.relay --out new --baseline linear.relay", 3, ("linear.relay is not a JSON document",))
+    yield Call("migrate mine.txt --out new", 3, ("'mine'", "mine.txt:1:1", "a path on each line"))
     yield Call("run linear.relay --require-params", 3, ("data",))
     yield Call("compare linear.relay --rtol -1", 2, ("--rtol",))
     yield Call("compare linear.relay --rtol x", 2, ("--rtol",))

@@ -10,6 +10,7 @@ import pytest
 
 from relay2relax import relay_ir
 from relay2relax.core.errors import FileError, ParseError
+from relay2relax.core.output import Origin, OutputFolder
 from relay2relax.migrate import find_artefacts
 
 TEXT = """#[version = "0.0.5"]
@@ -155,3 +156,14 @@ def test_pipes_and_devices_are_not_waited_for(tmp_path: Path) -> None:
     for path in (tmp_path / "net.relay", Path("/dev/zero")):
         with pytest.raises(FileError, match="neither a file nor a folder"):
             find_artefacts([path])
+
+
+@pytest.mark.parametrize(("command", "names"), [("migrate", {"net.relay"}), ("convert", set())])
+def test_a_folder_may_be_migrated_into_itself(tmp_path: Path, command: str, names: set[str]) -> None:
+    folder = tmp_path / "all" / "nets"
+    folder.mkdir(parents=True)
+    (folder / "net.relay").write_text(model())
+    OutputFolder(folder, Origin(command, "", "")).write({"report.json": b"{}"})
+    assert found(folder).keys() == names
+    # What lies in a folder below that was written is no model of the one above.
+    assert found(folder.parent) == {}

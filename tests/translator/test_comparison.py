@@ -89,6 +89,13 @@ def recorded(first: np.ndarray, second: np.ndarray, **options: Any) -> translato
     return translator.compare(mod, inputs={"x": X}, backends=("numpy",), expected=given, **options)
 
 
+def test_extents_below_zero_are_refused() -> None:
+    # TVM's checker of types takes them.
+    mod = relay_ir.infer_type(relay_ir.parse(HEADER + "def @main(%x: Tensor[(2, -1), float32]) { %x }"))
+    with pytest.raises(Relay2RelaxError, match="parameter 'x' has an extent below zero"):
+        translator.make_arguments(mod)
+
+
 def test_recorded_outputs_are_the_reference() -> None:
     report = recorded(np.maximum(X, 0), -X)
     assert report.agrees
