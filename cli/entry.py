@@ -30,7 +30,8 @@ def main() -> None:
     """
     streams.prepare()
     # Until options are read: what is wrong with them is told in JSON, too.
-    told = outcome.Outcome(as_json="--json" in sys.argv)
+    lines = "--json-lines" in sys.argv
+    told = outcome.Outcome(as_json=lines or "--json" in sys.argv, on_a_line=lines)
     with outcome.collected(told):
         end = _ended(lambda: _run(told))
         _say(end)
@@ -60,7 +61,7 @@ def _run(told: outcome.Outcome) -> int:
 def _finish(told: outcome.Outcome, end: _End) -> int:
     """Print the document where one is asked for; raise OSError where the screen takes no more."""
     if told.as_json:
-        outcome.print_document(told.document(end.code, end.errors))
+        outcome.print_document(told.document(end.code, end.errors), told.on_a_line)
     left = streams.finish()
     if left is not None:
         raise left

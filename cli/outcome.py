@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Outcome:
-    """What a command has said so far, and whether it is asked for JSON."""
+    """What a command has said so far, and whether it is asked for JSON, or for JSON on a line."""
 
     as_json: bool = False
+    on_a_line: bool = False
     warnings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     found: Mapping[str, object] = field(default_factory=dict)
@@ -93,6 +94,14 @@ def asked_for_json(asked: bool) -> bool:
     return asked
 
 
+def asked_for_lines(asked: bool) -> bool:
+    """Note whether the command is to print its document on a line; return the same."""
+    told = _current.get()
+    if told is not None and asked:
+        told.as_json = told.on_a_line = True
+    return asked
+
+
 def deliver(document: Mapping[str, object]) -> None:
     """Keep what the command found, for its JSON document."""
     told = _current.get()
@@ -117,9 +126,9 @@ def mistake_as_json(mistake: Diagnostic) -> dict[str, object]:
     }
 
 
-def print_document(document: Mapping[str, object]) -> None:
-    """Print ``document`` as JSON, in ASCII."""
-    print(json.dumps(document, indent=2))
+def print_document(document: Mapping[str, object], on_a_line: bool = False) -> None:
+    """Print ``document`` as JSON, in ASCII, at once."""
+    print(json.dumps(document, indent=None if on_a_line else 2), flush=on_a_line)
 
 
 def _once(said: Sequence[str], delivered: object) -> list[str]:

@@ -65,6 +65,13 @@ def progress(what: str) -> Iterator[None]:
     detail(f"{what}: {time.perf_counter() - start:.2f} s")
 
 
+def tell_meanwhile(text: str) -> None:
+    """Print a line to standard error while progress is shown there, unless the command is quiet."""
+    if not is_quiet():
+        over = "\r\x1b[K" if sys.stderr.isatty() else ""
+        print(f"{over}{visible(text)}", file=sys.stderr, flush=True)
+
+
 def _watch(what: str, terminal: bool, over: threading.Event) -> None:
     """Draw how far the work is until it is ``over``."""
     from relay2relax.core.progress import how_far

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from relay2relax import __version__
 from relay2relax.backends.processes import Running
 from relay2relax.core.errors import FileError
+from relay2relax.core.progress import going_on
 from relay2relax.core.source import visible
 from relay2relax.migrate.artefacts import Artefact, find_artefacts
 from relay2relax.migrate.conversion import Job, convert_one
@@ -67,7 +68,7 @@ def migrate(
     """
     jobs = list(_jobs(find_artefacts(places), out, options))
     entries: dict[str, Entry] = {}
-    with opened(out) as state:
+    with opened(out) as state, going_on("models", lambda: (len(entries), len(jobs))):
         pending: dict[str, Job] = {}
         for job in jobs:
             key = _key(job)
@@ -75,11 +76,11 @@ def migrate(
             if known is None:
                 pending[key or job.name] = job
             else:
-                entries[job.name] = _placed(known, job)
+                known = entries[job.name] = _placed(known, job)
                 told(Step(len(entries), len(jobs), known, True))
         for key, entry in _converted(pending, options.jobs, executor):
             _keep(state, key, entry)
-            entries[entry.name] = _placed(entry, pending[key])
+            entry = entries[entry.name] = _placed(entry, pending[key])
             told(Step(len(entries), len(jobs), entry, False))
     return Report(__version__, options.convert, tuple(entries[job.name] for job in jobs))
 

@@ -20,6 +20,10 @@ from relay2relax.relay_ir.ir.expr import children
 from relay2relax.relay_ir.transform import InlineLocalFunctions, ToGraphNormalForm
 from relay2relax.translator.arguments import Argument, flatten
 
+# Backends that take operators together, and what is said of those.
+FUSING = ("c", "tvm")
+FUSED_OTHERWISE = "seen with every value as an output, so otherwise fused than the program"
+
 
 @dataclass(frozen=True, slots=True)
 class NodeDifference:

@@ -19,7 +19,7 @@ from relay2relax.relay_ir.inference.fixed_extents import fix_extents
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.translator.arguments import Argument, Drawn, drawn_values, flatten, make_arguments
 from relay2relax.translator.as_tensorir import calls_as_tensorir
-from relay2relax.translator.bisection import first_difference
+from relay2relax.translator.bisection import FUSED_OTHERWISE, FUSING, first_difference
 from relay2relax.translator.chains import longest_chain
 from relay2relax.translator.expected import Recorded, recorded
 from relay2relax.translator.pipeline import Dims, lower_to_tir, via_graph
@@ -96,7 +96,8 @@ def compare(
             trial.sheet.add(program, backend, machine["main"](*trial.arguments))
             if per_node:
                 found = first_difference(trial.module, trial.arguments, translate, backend, trial.sheet.length)
-                notes.append(f"{program} on {backend}: {found or 'every intermediate value agrees'}")
+                apart = f" ({FUSED_OTHERWISE})" if backend in FUSING else ""
+                notes.append(f"{program} on {backend}: {found or 'every intermediate value agrees'}{apart}")
     return trial.report([*notes, *closer(trial)])
 
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from relay2relax import migrate
 from relay2relax.cli import files, outcome, screen
-from relay2relax.cli.loudness import is_quiet
 from relay2relax.core.errors import Diagnostic, ExitCode, FileError, Relay2RelaxError
 from relay2relax.core.errors.table.files import OPTION
 from relay2relax.core.limits import Limits, read_file
@@ -39,6 +38,7 @@ class How:
     ``worse``.
 
     ``baseline`` is the report of an earlier run, ``dask`` the address of a scheduler.
+    With ``json_lines`` each model that is done is an object on a line of standard output.
     """
 
     options: Options
@@ -46,6 +46,7 @@ class How:
     baseline: Path | None
     dask: str
     as_json: bool
+    json_lines: bool
 
 
 def run(places: Sequence[Path], out: Path, how: How) -> None:
@@ -58,7 +59,7 @@ def run(places: Sequence[Path], out: Path, how: How) -> None:
     folder.check(_NAMES)
     try:
         with screen.progress("migrating"):
-            report = migrate.migrate(places, out, how.options, _executor(how.dask), _tell)
+            report = migrate.migrate(places, out, how.options, _executor(how.dask), _print if how.json_lines else _tell)
     except KeyboardInterrupt:
         outcome.warn(f"stopped; what was converted is kept in {out}, and the same command goes on from there")
         raise
@@ -67,7 +68,7 @@ def run(places: Sequence[Path], out: Path, how: How) -> None:
     folder.write(_contents(report))
     if not report.models:
         outcome.warn(f"no models are found in {', '.join(map(str, places))}")
-    if how.as_json:
+    if how.as_json or how.json_lines:
         changed = [to_plain(one) for one in report.changed]
         outcome.deliver({"report": str(out / _NAMES[0]), "counts": _counts(report), "changed": changed})
     else:
@@ -121,12 +122,16 @@ def _executor(address: str) -> Callable[[], AbstractContextManager[Executor]] | 
 
 def _tell(step: Step) -> None:
     """Say that a model is done."""
-    if is_quiet():
-        return
     again = ", as before" if step.again else ""
     why = f": {step.entry.why[0]}" if step.entry.why else ""
-    line = f"[{step.number}/{step.total}] {step.entry.name} {step.entry.verdict}{again}{why}"
-    print(visible(line), file=sys.stderr, flush=True)
+    screen.tell_meanwhile(f"[{step.number}/{step.total}] {step.entry.name} {step.entry.verdict}{again}{why}")
+
+
+def _print(step: Step) -> None:
+    """Print that a model is done, for a program that reads it meanwhile."""
+    model = to_plain(step.entry)
+    document = {"number": step.number, "total": step.total, "again": step.again, "model": model}
+    outcome.print_document(document, on_a_line=True)
 
 
 def _counts(report: Report) -> dict[str, int]:

@@ -181,6 +181,14 @@ QuantisedOption = Annotated[
         "R.quantize, which the summary bounds.",
     ),
 ]
+AsJsonLines = Annotated[
+    bool,
+    typer.Option(
+        "--json-lines",
+        callback=outcome.asked_for_lines,
+        help="Print a JSON object on a line for each model when it is done, and that of --json on the last.",
+    ),
+]
 AsJson = Annotated[
     bool,
     typer.Option(

@@ -10,6 +10,7 @@ import typer
 from relay2relax.cli.options import (
     AllowMissing,
     AsJson,
+    AsJsonLines,
     CpuOption,
     DimsOption,
     ExportFormat,
@@ -157,6 +158,7 @@ def migrate(
     library: Annotated[bool, typer.Option("--library", help="Write a C library of each model, too.")] = False,
     dask: Annotated[str, typer.Option("--dask", metavar="ADDRESS", help="Convert on a dask cluster.")] = "",
     as_json: AsJson = False,
+    json_lines: AsJsonLines = False,
 ) -> None:
     """Convert and compare all models below each FOLDER, or in each LIST, and write one report.
 
@@ -172,7 +174,7 @@ def migrate(
     given += [f"--limit-memory={limit_memory}"] if limit_memory else []
     given += [] if check is None else ["--check" if check else "--no-check"]
     options = Options((*given, f"--limit-time={timeout:g}s"), timeout, jobs, pages, library)
-    command.run(places, out, command.How(options, fail_on.value, baseline, dask, as_json))
+    command.run(places, out, command.How(options, fail_on.value, baseline, dask, as_json, json_lines))
 
 
 @reads_a_model

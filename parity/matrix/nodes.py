@@ -15,10 +15,14 @@ from relay2relax.parity.tables import data_frame, html_table
 from relay2relax.relay_ir.ir.expr import Call, Expr, Op, children
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.translator.arguments import Argument, flatten
-from relay2relax.translator.bisection import NodeDifference, expose_intermediates, node_differences
+from relay2relax.translator.bisection import (
+    FUSED_OTHERWISE,
+    FUSING,
+    NodeDifference,
+    expose_intermediates,
+    node_differences,
+)
 
-# Backends that take operators together, so that looking between them takes them apart.
-_FUSING = ("c", "tvm")
 _COLUMNS = ("call", "operator", "max_abs", "of_scale", "verdict", "reason")
 
 
@@ -62,7 +66,7 @@ class NodeReport:
     def __str__(self) -> str:
         said = str(self.first) if self.first else "every intermediate value agrees"
         grown = f"; {self.growth}" if self.growth else ""
-        apart = " (seen with every value as an output, so otherwise fused than the program)" if self.fused else ""
+        apart = f" ({FUSED_OTHERWISE})" if self.fused else ""
         return f"{self.program} on {self.backend}: {said}{grown}{apart}"
 
     def to_json(self) -> dict[str, object]:
@@ -127,7 +131,7 @@ def node_report(
         if before > 0 and np.isfinite(error) and (growth is None or error / before > growth.factor):
             growth = Growth(f"call {one.index + 1}, {_name(one.call)}", before, error)
         errors[one.call] = max(errors.get(one.call, 0.0), error if np.isfinite(error) else 0.0)
-    return NodeReport(name, backend, count, first, growth, backend in _FUSING, tuple(values))
+    return NodeReport(name, backend, count, first, growth, backend in FUSING, tuple(values))
 
 
 def _operands(call: Call) -> list[Call]:

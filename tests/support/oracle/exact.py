@@ -34,8 +34,8 @@ class NotExactError(Exception):
     """The program has something that has no such form, or takes too long in it."""
 
 
-# So many numbers may a program compute.
-MOST = 4_000_000
+# So many numbers may a program compute; a million takes four seconds.
+MOST = 1_500_000
 
 
 @contextmanager
@@ -75,6 +75,9 @@ class _Writer:
         self.names: dict[object, str] = {}
         self.scope: dict[str, Any] = {"mpf": gmpy2.mpfr, "F": FUNCTIONS, "truncated": _truncated, "integer": _integer}
         self.numbers = count()
+        # How often numbers are stored, and how often what is being written runs, as far as extents
+        # are known.
+        self.stores, self.times = 0, 1
 
     def name(self, thing: object) -> str:
         if thing not in self.names:
@@ -98,7 +101,10 @@ class _Writer:
             case S.For(var, extent, body, begin=begin, step=None):
                 first = "0" if begin is None else self.value(begin)
                 self.add(level, f"for {self.name(var)} in range({first}, {first} + {self.value(extent)}):")
+                around = self.times
+                self.times *= extent.value if isinstance(extent, E.IntImm) else 1
                 self.statement(body, level + 1)
+                self.times = around
             case S.BlockRealize(values, block, predicate):
                 if predicate is not None:
                     self.add(level, f"if {self.value(predicate)}:")
@@ -115,6 +121,7 @@ class _Writer:
                     self.statement(block.init, level + 1)
                 self.statement(block.body, level)
             case S.BufferStore(buffer, indices, value, None):
+                self.stores += self.times
                 self.add(level, "tick()")
                 self.add(level, f"{self.name(buffer)}[{self.indices(indices)}] = {self.value(value)}")
             case S.If(condition, then, otherwise):
@@ -198,6 +205,8 @@ def _kernel(op: OpDef, attrs: Any, types: Sequence[Any], out: Any) -> Callable[.
     for buffer in func.root_buffers:
         writer.buffer(1, buffer)
     writer.statement(func.body, 1)
+    if writer.stores > MOST:
+        raise NotExactError("it is too long")
     exec("\n".join(writer.lines), writer.scope)  # noqa: S102 - it is written above
     run: Callable[..., None] = writer.scope["run"]
     return run
