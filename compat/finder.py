@@ -60,6 +60,9 @@ class AbsentName:
     def __call__(self, *args: object, **kwargs: object) -> object:
         raise self._refuse()
 
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        raise self._refuse()
+
     def __getattr__(self, name: str) -> object:
         if name.startswith("__"):
             raise AttributeError(name)

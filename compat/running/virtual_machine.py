@@ -20,7 +20,7 @@ from relay2relax.compat.running.results import legacy, plain
 from relay2relax.compat.running.targets import backend_of
 from relay2relax.core.dtype import of_array
 from relay2relax.relay_ir.io.params import bind_params, load_params, save_params
-from relay2relax.relay_ir.ir.expr import Constant, Function, Var
+from relay2relax.relay_ir.ir.expr import Call, Constant, Function, Op, Var
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, substitute
 from relay2relax.relay_ir.ir.types import TensorType
@@ -78,12 +78,12 @@ class Executable:
         )
 
     def save(self) -> tuple[bytearray, object]:
-        """Return the bytecode as bytes, and the library of its kernels, which is itself."""
+        """Return the bytecode as bytes, and the library of its kernels."""
         assert self.executor.executable is not None
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "code"
             self.executor.executable.save(path)
-            return bytearray(path.read_bytes()), self
+            return bytearray(path.read_bytes()), self.lib
 
     @staticmethod
     def load_exec(bytecode: bytes | bytearray, lib: object = None) -> Executable:
@@ -97,14 +97,22 @@ class Executable:
 
     @property
     def bytecode(self) -> str:
-        """The instructions."""
+        """The instructions, behind the names of the functions and of their parameters."""
         assert self.executor.executable is not None
-        return self.executor.executable.as_text()
+        heads = (f"{one}({', '.join(self.get_function_params(one))})" for one in self.globals)
+        return "\n".join((*heads, "", self.executor.executable.as_text()))
 
     @property
-    def lib(self) -> Executable:
-        """The library of its kernels."""
-        return self
+    def lib(self) -> Module:
+        """The library of its kernels: the bytecode is all there is to it."""
+        return _Kernels(self)
+
+    @property
+    def primitive_ops(self) -> list[str]:
+        """Names of kernels, as TVM makes them of operators that are called."""
+        calls = (one for func in self.executor.mod.functions.values() for one in nodes(func) if isinstance(one, Call))
+        names = dict.fromkeys(one.op.name.replace(".", "_") for one in calls if isinstance(one.op, Op))
+        return [f"vm_mod_fused_{one}" for one in names]
 
     @property
     def globals(self) -> list[str]:
@@ -122,6 +130,18 @@ class Executable:
     def export_library(self, file_name: str, **others: object) -> None:
         """Write the bytecode into a shared object, which ``load_module`` reads."""
         write(file_name, {BYTECODE: bytes(self.save()[0])})
+
+
+class _Kernels(Module):
+    """What TVM keeps beside bytecode, which is the executable itself here."""
+
+    def __init__(self, exe: Executable) -> None:
+        super().__init__(exe.executor.evaluate, [], [], {})
+        self.exe = exe
+
+    def export_library(self, file_name: object, fcompile: object = None, **options: object) -> None:
+        """Write the executable, which ``load_module`` reads."""
+        self.exe.export_library(str(file_name))
 
 
 class VirtualMachine:
