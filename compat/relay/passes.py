@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, cast
 from relay2relax.compat.finder import AbsentName
 from relay2relax.compat.relay.inferring import InferType
 from relay2relax.compat.running.targets import Target
-from relay2relax.compat.table.options import OPTIONS, USED
 from relay2relax.compat.vocabulary.teaching import Face, Lesson, face
 from relay2relax.core import passes as core
 from relay2relax.core.errors import Relay2RelaxError, mistake
@@ -22,6 +21,7 @@ from relay2relax.relay_ir import transform
 from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar
 from relay2relax.relay_ir.ir.module import IRModule
+from relay2relax.relay_ir.pipeline.options import OPTIONS, USED
 from relay2relax.relay_ir.transform import infrastructure
 from relay2relax.relay_ir.transform.layout.op_attrs import op_attr
 
