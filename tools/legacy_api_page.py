@@ -47,7 +47,9 @@ What is different:
 
 `relay2relax modernize script.py` rewrites a script instead: what is here without an adapter is
 renamed, adapters become what the tables call *rewritten*, and of the rest it says why a person has
-to look at it. It needs the extra `modernize`, reads scripts and notebooks, and runs neither.
+to look at it. What has no name here, but one in apache-tvm 0.25 to 0.27, gets that (`tvm.ir`,
+`tvm.te`, targets); with `--to tvm` today's names come first, arrays, devices, imports of models and
+`relay.build` too. It needs the extra `modernize`, reads scripts and notebooks, and runs neither.
 
 [Twenty public scripts](legacy-scripts.md) were tried on it. Models are compiled and run from the
 command line as by `tvmc`: `python -m relay2relax.compat -m tvm.driver.tvmc compile net.onnx`. Its

@@ -10,7 +10,7 @@ from relay2relax.cli.modernize.remarks import BY_HAND, RENAMED, REPLACED
 from relay2relax.core.errors import FileError, ParseError
 
 
-def run(script: Path, in_place: bool, as_json: bool) -> None:
+def run(script: Path, in_place: bool, to: str, as_json: bool) -> None:
     """Print how the script changes and what becomes of each line, or change the file.
 
     Raises FileError where it cannot be read or written, ParseError where it is neither Python nor a
@@ -22,7 +22,7 @@ def run(script: Path, in_place: bool, as_json: bool) -> None:
         text = files.read_content(script).decode("utf-8")
     except UnicodeDecodeError as error:
         raise ParseError(f"{files.shown(script)} is not UTF-8: {error.reason} at byte {error.start}") from None
-    found = modernize.rewrite(text, files.shown(script))
+    found = modernize.rewrite(text, files.shown(script), to)
     if in_place and found.after != found.before:
         files.output_file(script, reads=(), force=True).write(found.after.encode("utf-8"))
     counts = {kind: found.count(kind) for kind in (RENAMED, REPLACED, BY_HAND)}

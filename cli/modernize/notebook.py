@@ -8,6 +8,7 @@ from bisect import bisect
 from dataclasses import replace
 from typing import Any
 
+from relay2relax.cli.modernize.remarks import PACKAGE
 from relay2relax.cli.modernize.rewriting import Rewritten, rewrite_script
 from relay2relax.core.errors import ParseError
 
@@ -17,15 +18,15 @@ _MAGIC = re.compile(r"^(\s*)([!%].*)$", re.MULTILINE)
 _HIDDEN = re.compile(r"^(\s*)pass  # relay2relax: (.*)$", re.MULTILINE)
 
 
-def rewrite(text: str, name: str) -> Rewritten:
+def rewrite(text: str, name: str, to: str = PACKAGE) -> Rewritten:
     """Return a script or a notebook, which is one by its name, in names of this package.
 
     Raises ParseError where it is neither, UnsupportedError where libcst is not installed.
     """
-    return _rewrite_notebook(text, name) if name.endswith(".ipynb") else rewrite_script(text, name)
+    return _rewrite_notebook(text, name, to) if name.endswith(".ipynb") else rewrite_script(text, name, to)
 
 
-def _rewrite_notebook(text: str, name: str) -> Rewritten:
+def _rewrite_notebook(text: str, name: str, to: str) -> Rewritten:
     try:
         document: dict[str, Any] = json.loads(text)
         cells = [one for one in document["cells"] if one["cell_type"] == "code"]
@@ -35,7 +36,7 @@ def _rewrite_notebook(text: str, name: str) -> Rewritten:
     script = "\n".join(
         f"{_CELL.format(number)}\n{_MAGIC.sub(_hide, source)}\n" for number, source in enumerate(sources)
     )
-    found = rewrite_script(script, name)
+    found = rewrite_script(script, name, to)
     starts = [at for at, line in enumerate(script.split("\n"), 1) if line.startswith(_CELL.format(""))]
     cells_of = [bisect(starts, one.line) for one in found.remarks]
     remarks = [

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from relay2relax.cli.modernize.equivalents import equivalent, is_module
+from relay2relax.cli.modernize.equivalents import Equivalent, equivalent, is_module
+from relay2relax.cli.modernize.today import DEVICES, Today, today
 
 RENAMED, REPLACED, BY_HAND = "renamed", "replaced", "needs a person"
+PACKAGE, TVM = "relay2relax", "tvm"
 ROOTS = ("tvm", "nnvm", "topi")
 _OURS = ("relay_ir", "relax_ir", "backends", "graph", "translator", "core")
 
@@ -29,21 +31,41 @@ class Remark:
         return f"{place}: {self.kind}: {self.theirs}{became}{': ' + self.why if self.why else ''}"
 
 
-def decide(dotted: str, line: int, shown: str) -> tuple[str, Remark] | None:
-    """Return what a dotted name of TVM becomes, "" where it stays, and the remark on it.
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a name becomes, "" where it stays; what is imported for it, and what is said of it."""
 
-    None where nothing is to be said of it: it is another's, or a module.
+    ours: str = ""
+    imported: tuple[str, str | None] | None = None
+    remark: Remark | None = None
+
+
+def decide(dotted: str, line: int, shown: str, to: str = PACKAGE) -> Decision | None:
+    """Return what becomes of a dotted name of TVM; None where it is another's, or a module.
+
+    Names go to this package, or to today's TVM where ``to`` says so, and to the other where the
+    first has no such name.
     """
     if dotted.partition(".")[0] not in ROOTS or is_module(dotted):
         return None
     found = equivalent(dotted)
-    if found is None:
-        return "", Remark(line, BY_HAND, shown, why="this module of TVM has no place here")
-    what, rest = found
+    what, rest = found if found is not None else (Equivalent("", why="this module of TVM has no place here"), "")
+    known = today(dotted, programs=to == TVM)
+    # Devices mean nothing here: only a script for TVM keeps them.
+    if known is not None and (to == TVM or not (what.ours or dotted.rpartition(".")[2] in DEVICES)):
+        return _today(dotted, *known, line, shown)
     if not what.ours:
-        return "", Remark(line, BY_HAND, shown, why=what.why)
+        return Decision(remark=Remark(line, BY_HAND, shown, why=what.why))
     ours = f"{what.ours}.{rest}" if rest else what.ours
-    return ours, Remark(line, RENAMED if what.same else REPLACED, shown, ours)
+    return Decision(ours, room_of(ours), Remark(line, RENAMED if what.same else REPLACED, shown, ours))
+
+
+def _today(dotted: str, known: Today, rest: str, line: int, shown: str) -> Decision:
+    ours = f"{known}.{rest}" if rest else str(known)
+    if ours == dotted:
+        return Decision()
+    kind = REPLACED if known.by_hand else RENAMED
+    return Decision(ours, (known.module, None), Remark(line, kind, shown, ours, known.by_hand))
 
 
 def room_of(ours: str) -> tuple[str, str | None]:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from relay2relax.cli.modernize.remarks import Remark
+from relay2relax.cli.modernize.remarks import PACKAGE, Remark
 from relay2relax.core.errors import ParseError, UnsupportedError, mistake
 from relay2relax.core.errors.table import running
 
@@ -32,8 +32,8 @@ class Rewritten:
         return sum(one.kind == kind for one in self.remarks)
 
 
-def rewrite_script(text: str, name: str) -> Rewritten:
-    """Return a script in which names of TVM that have an equivalent here are replaced.
+def rewrite_script(text: str, name: str, to: str = PACKAGE) -> Rewritten:
+    """Return a script in which names of TVM that have an equivalent here or today are replaced.
 
     Raises ParseError where it is not Python, UnsupportedError where libcst is not installed.
     """
@@ -50,7 +50,7 @@ def rewrite_script(text: str, name: str) -> Rewritten:
     except libcst.ParserSyntaxError as error:
         raise ParseError(f"{name} is not Python: line {error.raw_line} {error.message}") from error
     context = CodemodContext()
-    transformer = Transformer(context)
+    transformer = Transformer(context, to)
     changed = transformer.transform_module(tree)
     for visitor in (AddImportsVisitor(context), RemoveImportsVisitor(context)):
         changed = visitor.transform_module(changed)

@@ -9,7 +9,7 @@ from libcst.codemod import CodemodContext, ContextAwareTransformer
 from libcst.codemod.visitors import AddImportsVisitor, RemoveImportsVisitor
 from libcst.metadata import PositionProvider, QualifiedNameProvider, QualifiedNameSource
 
-from relay2relax.cli.modernize.remarks import BY_HAND, ROOTS, Remark, decide, room_of, words_of_nodes
+from relay2relax.cli.modernize.remarks import BY_HAND, ROOTS, Remark, decide, words_of_nodes
 
 
 class Transformer(ContextAwareTransformer):  # type: ignore[misc]
@@ -17,8 +17,9 @@ class Transformer(ContextAwareTransformer):  # type: ignore[misc]
 
     METADATA_DEPENDENCIES = (QualifiedNameProvider, PositionProvider)
 
-    def __init__(self, context: CodemodContext) -> None:
+    def __init__(self, context: CodemodContext, to: str) -> None:
         super().__init__(context)
+        self._to = to
         self.remarks: list[Remark] = []
         # Parts of dotted names that were looked at as a whole, and names in import statements.
         self._done: set[libcst.CSTNode] = set()
@@ -66,15 +67,15 @@ class Transformer(ContextAwareTransformer):  # type: ignore[misc]
         if dotted is None:
             return None
         shown = libcst.Module([]).code_for_node(node)
-        decided = decide(dotted, self._line(node), shown)
+        decided = decide(dotted, self._line(node), shown, self._to)
         if decided is None:
             return None
-        ours, remark = decided
-        self._note(remark)
-        if not ours:
+        if decided.remark is not None:
+            self._note(decided.remark)
+        if decided.imported is None:
             return None
-        AddImportsVisitor.add_needed_import(self.context, *room_of(ours))
-        return libcst.parse_expression(ours)
+        AddImportsVisitor.add_needed_import(self.context, *decided.imported)
+        return libcst.parse_expression(decided.ours)
 
     def _note(self, remark: Remark) -> None:
         self.remarks.append(remark)

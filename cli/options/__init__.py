@@ -118,6 +118,13 @@ class GraphFormat(str, Enum):
     MODEL_EXPLORER = "model-explorer"
 
 
+class ModernNames(str, Enum):
+    """Whose names a rewritten script has, where both have one."""
+
+    RELAY2RELAX = "relay2relax"
+    TVM = "tvm"
+
+
 class CacheAction(str, Enum):
     """What is done with the cache of builds."""
 

@@ -74,6 +74,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "modernize": (
         "relay2relax modernize script.py",
         "relay2relax modernize script.py --in-place",
+        "relay2relax modernize script.py --to tvm",
     ),
     "view": (
         "relay2relax view net.relay --params net.params --run -o net.html",

@@ -7,7 +7,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from relay2relax.cli.options import AsJson, CacheAction, DimsOption, Params
+from relay2relax.cli.options import AsJson, CacheAction, DimsOption, ModernNames, Params
 from relay2relax.cli.options.commands import loud
 from relay2relax.cli.options.models import reads_a_model
 
@@ -80,16 +80,19 @@ def modernize(
     in_place: Annotated[
         bool, typer.Option("--in-place/--diff", help="Change the file, or show how it would change.")
     ] = False,
+    to: Annotated[
+        ModernNames, typer.Option("--to", help="Whose names come first: this package's, or today's apache-tvm's.")
+    ] = ModernNames.RELAY2RELAX,
     as_json: AsJson = False,
 ) -> None:
-    """Rewrite a Python script that uses `tvm.relay` in names of this package.
+    """Rewrite a Python script that uses `tvm.relay` in names of this package, or of today's TVM.
 
     Says of each line what was renamed or replaced, and what needs a person and why. Needs the extra
     modernize.
     """
     from relay2relax.cli.commands import modernize as command
 
-    command.run(script, in_place, as_json)
+    command.run(script, in_place, to.value, as_json)
 
 
 @loud

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import runpy
+import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -106,6 +109,91 @@ def test_files_that_are_none_are_refused(name: str, content: bytes, words: str, 
     done = run_here(["modernize", name, "--in-place"], tmp_path, {})
     assert (done.returncode, words in done.stderr, "Traceback" in done.stderr) == (3, True, False), done.stderr
     assert (tmp_path / name).read_bytes() == content
+
+
+OLD = """import numpy as np
+import tvm
+from tvm import nd, relay, te
+from tvm.contrib import graph_executor
+
+
+@tvm.register_func("tests.modernize.doubled")
+def doubled(x):
+    return 2 * x
+
+
+dev = tvm.cpu(0)
+target = tvm.target.create("llvm")
+x = tvm.nd.array(np.arange(3, dtype="float32"), dev)
+with tvm.transform.PassContext(opt_level=3):
+    total = tvm.get_global_func("tests.modernize.doubled")(int(x.numpy().sum()))
+assert tvm.ir.structural_equal(tvm.tir.IntImm("int32", total), tvm.tir.IntImm("int32", 6))
+n = te.var("n")
+relay.save_param_dict({"x": nd.array(x.numpy())})
+print(target.kind.name, total)
+"""
+NEW = """import numpy as np
+import tvm
+from tvm import te
+import tvm.ir.transform
+import tvm.runtime
+import tvm.target
+import tvm.tirx
+import tvm_ffi
+
+
+@tvm.register_global_func("tests.modernize.doubled")
+def doubled(x):
+    return 2 * x
+
+
+dev = tvm.cpu(0)
+target = tvm.target.Target("llvm")
+x = tvm.runtime.tensor(np.arange(3, dtype="float32"), dev)
+with tvm.ir.transform.PassContext(opt_level=3):
+    total = tvm.get_global_func("tests.modernize.doubled")(int(x.numpy().sum()))
+assert tvm_ffi.structural_equal(tvm.tirx.IntImm("int32", total), tvm.tirx.IntImm("int32", 6))
+n = te.var("n")
+tvm.runtime.save_param_dict({"x": tvm.runtime.tensor(x.numpy())})
+print(target.kind.name, total)
+"""
+
+
+def test_a_script_is_rewritten_for_todays_tvm(tmp_path: Path) -> None:
+    pytest.importorskip("libcst")
+    (tmp_path / "old.py").write_text(OLD)
+    done = run_here(["modernize", "old.py", "--in-place", "--to", "tvm"], tmp_path, {})
+    assert (tmp_path / "old.py").read_text() == NEW
+    assert done.stdout.endswith("8 renamed, 0 replaced, 0 needs a person\n")
+
+
+@pytest.mark.tvm
+def test_what_is_rewritten_runs_in_todays_tvm(tmp_path: Path) -> None:
+    pytest.importorskip("tvm")
+    (tmp_path / "new.py").write_text(NEW)
+    done = subprocess.run([sys.executable, "new.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "llvm 6\n", done.stderr
+
+
+@pytest.mark.tvm
+def test_every_name_of_today_is_there() -> None:
+    pytest.importorskip("tvm")
+    from relay2relax.cli.modernize.today import names
+
+    missing = [str(one) for one in names().values() if not hasattr(import_module(one.module), one.name)]
+    assert missing == []
+
+
+def test_what_has_no_name_here_is_todays(tmp_path: Path) -> None:
+    # Programs stay with this package, unless TVM is asked for.
+    pytest.importorskip("libcst")
+    text = "import tvm\nfrom tvm import relay, te\nn = te.var('n')\nmod, p = relay.frontend.from_onnx(m, shape=s)\n"
+    (tmp_path / "old.py").write_text(text + "relay.nothing\n")
+    here = json.loads(run_here(["modernize", "old.py", "--json"], tmp_path, {}).stdout)
+    there = json.loads(run_here(["modernize", "old.py", "--json", "--to", "tvm"], tmp_path, {}).stdout)
+    assert [one["ours"] for one in here["remarks"]] == ["relay_ir.frontend.from_onnx", ""]
+    assert [one["ours"] for one in there["remarks"]] == ["tvm.relax.frontend.onnx.from_onnx", ""]
+    assert "shape_dict=" in there["remarks"][0]["why"]
 
 
 def test_every_equivalent_of_the_tables_is_there() -> None:
