@@ -6,7 +6,10 @@ Models of torchvision have random weights, since nothing is fetched.
 from __future__ import annotations
 
 import builtins
+import importlib
 import importlib.util
+import json
+import os
 import sys
 import types
 from pathlib import Path
@@ -54,8 +57,6 @@ def _tests_of_onnx() -> None:
 
     They were files then; without the folder they are left out.
     """
-    import os
-
     import onnx
 
     nodes = Path(os.environ.get("RELAY2RELAX_ONNX", "absent")).resolve() / "onnx/backend/test/data/node"
@@ -97,6 +98,24 @@ def _exporter() -> None:
         return export(*args, **{"dynamo": False, **kwargs})
 
     torch.onnx.export = exported
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """Write every ONNX model's module into the file ``RELAY2RELAX_IMPORTS``, with its test."""
+    path = os.environ.get("RELAY2RELAX_IMPORTS")
+    if path is None or not items:
+        return
+    frontend = importlib.import_module("tvm.relay").frontend
+    imported = frontend.from_onnx
+
+    def importing(*args: Any, **kwargs: Any) -> Any:
+        mod, params = imported(*args, **kwargs)
+        test = os.environ.get("PYTEST_CURRENT_TEST", "").split("::")[-1].split("[")[0].split(" ")[0]
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(json.dumps({"test": test, "text": str(mod)}) + "\n")
+        return mod, params
+
+    frontend.from_onnx = importing
 
 
 def pytest_configure(config: Any) -> None:

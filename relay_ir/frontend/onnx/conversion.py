@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, replace
 from functools import reduce
+from pathlib import Path
 from typing import Any, NoReturn, Protocol, TypeAlias, Union, cast
 
 import numpy as np
@@ -44,6 +45,7 @@ class Subgraphs(Protocol):
     """
 
     config: Mapping[str, object]
+    folder: Path | None
 
     def subgraph(self, graph: Message, given: Sequence[Value], inside: str) -> list[Value]:
         """Return the outputs of a graph that is held, with ``given`` for its inputs."""

@@ -23,6 +23,7 @@ from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert, V
 from relay2relax.relay_ir.frontend.onnx.naming import first_takers
 from relay2relax.relay_ir.frontend.onnx.operators import find_operator
 from relay2relax.relay_ir.frontend.onnx.protos import Message, Node
+from relay2relax.relay_ir.frontend.onnx.tensors import array_of, dense_of
 from relay2relax.relay_ir.frontend.pytorch.context import with_spans
 from relay2relax.relay_ir.ir.expr import Expr, Function, RelayExpr, Tuple, TupleGetItem, Var, const
 from relay2relax.relay_ir.ir.module import IRModule
@@ -35,6 +36,8 @@ Model: TypeAlias = Union[str, "os.PathLike[str]", bytes, object]
 Shape: TypeAlias = Union[Sequence[Extent], Sequence[Sequence[Extent]]]
 # Functions that call each other are no deeper than this.
 _DEEPEST = 64
+# So many nodes may come of functions, branches and turns of loops that are written out.
+_MOST_NODES = 100_000
 # What computing with axes, extents and lists of other lengths than an operator asks for ends in.
 _UNFIT = (ArithmeticError, IndexError, MemoryError, TypeError, ValueError)
 
@@ -142,6 +145,7 @@ class Importer:
     depth: int = 0
     dims: dict[str, list[str | None]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
+    inner: int = 0
 
     # --- graphs ---
 
@@ -200,9 +204,9 @@ class Importer:
     def initialisers(self, graph: Message, frozen: bool) -> None:
         """Give the names of a graph's initialisers their values."""
         for tensor in graph.initializer:
-            self.initialiser(protos.text(tensor.name), protos.array_of(tensor, self.folder), frozen)
+            self.initialiser(protos.text(tensor.name), array_of(tensor, self.folder), frozen)
         for sparse in graph.sparse_initializer:
-            self.initialiser(*protos.dense_of(sparse, self.folder), frozen)
+            self.initialiser(*dense_of(sparse, self.folder), frozen)
 
     def initialiser(self, name: str, array: Array, frozen: bool) -> None:
         """Give a name data: a constant, or else a weight."""
@@ -216,9 +220,16 @@ class Importer:
     def _span(self, name: str) -> Span | None:
         return Span(f"{self.takers[name]}.{name}") if name in self.takers else None
 
+    def _opened(self, graph: Message) -> None:
+        """Count the nodes of a graph or function that is written out once more."""
+        self.inner += len(graph.node)
+        if self.inner > _MOST_NODES:
+            raise ParseError(_unread(f"its functions and loops have over {_MOST_NODES} nodes, written out"))
+
     def subgraph(self, graph: Message, given: Sequence[Value], inside: str) -> list[Value]:
         """Return the outputs of a graph that a node holds, with ``given`` for its inputs."""
         names = [protos.text(one.name) for one in graph.input]
+        self._opened(graph)
         outer, self.scope = self.scope, ChainMap(dict(zip(names, given, strict=False)), self.scope)
         try:
             self.initialisers(graph, True)
@@ -294,6 +305,7 @@ class Importer:
         """Return what the body of a function makes of a node's arguments."""
         if self.depth >= _DEEPEST:
             at.refuse("its functions call each other without an end")
+        self._opened(function)
         given = schemas.defaults_of(at.node, at.opset)
         given |= {one.name: one for one in function.attribute_proto}
         given |= {one.name: one for one in at.node.message.attribute}

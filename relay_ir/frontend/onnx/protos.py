@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from relay2relax.core.dtype import Array, numpy_dtype, of_array
+from relay2relax.core.dtype import numpy_dtype, of_array
 from relay2relax.core.errors import ParseError, UnsupportedError, mistake
 from relay2relax.core.errors.table import frontends, running
-from relay2relax.relay_ir.frontend.onnx.elements import Element, element_of, held
+from relay2relax.relay_ir.frontend.onnx.elements import Element, element_of
 from relay2relax.tir.extent import ANY, Extent
 
 # What protobuf makes of ONNX's messages has no types.
@@ -105,55 +104,6 @@ def opsets_of(message: Message) -> dict[str, int]:
         problem = f"its opset {found['']} is newer than {newest}, the last that onnx {onnx.__version__} knows"
         raise ParseError(mistake(frontends.ONNX_MODEL, problem=problem))
     return found
-
-
-def array_of(tensor: Message, folder: Path | None) -> Array:
-    """Return the data of a tensor; those in a file are mapped into memory, not read.
-
-    Raises UnsupportedError for data outside of ``folder``, which is that of the model's file, and
-    for elements that numpy has no dtype for.
-    """
-    onnx = library()
-    if tensor.data_location == onnx.TensorProto.EXTERNAL:
-        return _mapped(tensor, folder)
-    try:
-        found: Array = onnx.numpy_helper.to_array(tensor)
-    except (ValueError, TypeError, KeyError) as error:
-        raise _bad_tensor(tensor, str(error)) from error
-    return held(found)
-
-
-def _mapped(tensor: Message, folder: Path | None) -> Array:
-    told = {one.key: one.value for one in tensor.external_data}
-    location = told.get("location", "")
-    if folder is None:
-        raise _bad_tensor(tensor, "its data lie in a file; give the path of the model in place of the model")
-    path = (folder / location).resolve()
-    if not location or Path(location).is_absolute() or not path.is_relative_to(folder.resolve()):
-        raise _bad_tensor(tensor, f"its data lie in {location!r}, outside of the model's folder")
-    if not path.is_file():
-        raise _bad_tensor(tensor, f"its data lie in {location!r}, which is not there")
-    dtype = np.dtype(library().helper.tensor_dtype_to_np_dtype(tensor.data_type))
-    try:
-        shape, offset = tuple(tensor.dims), int(told.get("offset", 0))
-        if not all(shape):
-            return np.zeros(shape, dtype)
-        return np.memmap(path, dtype, "r", offset, shape)
-    except (ValueError, OSError) as error:
-        raise _bad_tensor(tensor, f"its data in {location!r} cannot be mapped: {error}") from error
-
-
-def _bad_tensor(tensor: Message, problem: str) -> UnsupportedError:
-    return UnsupportedError(mistake(frontends.FORM, node=f"the tensor {tensor.name!r}", problem=problem))
-
-
-def dense_of(sparse: Message, folder: Path | None) -> tuple[str, Array]:
-    """Return the name of a sparse initialiser, and its data with zeros between."""
-    values, indices = array_of(sparse.values, folder), array_of(sparse.indices, folder).astype(np.int64)
-    found = np.zeros(tuple(sparse.dims), values.dtype)
-    places = np.unravel_index(indices, found.shape) if indices.ndim == 1 else tuple(indices.T)
-    found[places] = values
-    return text(sparse.values.name), found
 
 
 def dtype_of(number: int) -> str:

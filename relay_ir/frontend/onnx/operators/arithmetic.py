@@ -105,9 +105,18 @@ def _reciprocal(at: Conversion) -> Expr:
     return at.call("divide", at.like(1, at.arg()), at.arg())
 
 
+# Integers up to here are floats, too.
+_EXACT = 2.0**53
+
+
 def _clip(at: Conversion) -> Expr:
     """Where the bounds cross, the upper one counts."""
     made = at.arg()
+    low, high = (at.known(place, attr) for place, attr in ((1, "min"), (2, "max")))
+    if low is not None and high is not None and low.size == high.size == 1:
+        ends = float(low.item()), float(high.item())
+        if ends[0] <= ends[1] and max(map(abs, ends)) <= _EXACT:
+            return at.call("clip", made, a_min=ends[0], a_max=ends[1])
     for place, (attr, name) in enumerate((("min", "maximum"), ("max", "minimum")), 1):
         if attr in at.node.attrs:
             made = at.call(name, made, at.like(at.node.attrs[attr], made))

@@ -11,13 +11,14 @@ from relay2relax.core.dtype import of_array
 from relay2relax.relay_ir.build.composed import threefry_key
 from relay2relax.relay_ir.frontend.onnx.conversion import MOST_FOLDED, Conversion, Convert
 from relay2relax.relay_ir.frontend.onnx.lengths import lengths
-from relay2relax.relay_ir.frontend.onnx.protos import array_of, dtype_of
+from relay2relax.relay_ir.frontend.onnx.protos import dtype_of
+from relay2relax.relay_ir.frontend.onnx.tensors import array_of
 from relay2relax.relay_ir.ir.expr import Constant, Expr
 
 
 def _constant(at: Conversion) -> Expr:
     if "value" in at.node.attrs:
-        found = array_of(at.node.attrs["value"], None)
+        found = array_of(at.node.attrs["value"], at.importer.folder)
         return at.const(found, of_array(found))
     for key, dtype in (("value_float", "float32"), ("value_floats", "float32"), ("value_int", "int64"),
                        ("value_ints", "int64")):  # fmt: skip
@@ -27,7 +28,9 @@ def _constant(at: Conversion) -> Expr:
 
 
 def _constant_of_shape(at: Conversion) -> Expr:
-    value = array_of(at.node.attrs["value"], None) if "value" in at.node.attrs else np.zeros(1, np.float32)
+    value = (
+        array_of(at.node.attrs["value"], at.importer.folder) if "value" in at.node.attrs else np.zeros(1, np.float32)
+    )
     filling = at.const(value.reshape(()), of_array(value))
     shape = at.known(0)
     if shape is None:

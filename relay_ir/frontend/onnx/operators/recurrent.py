@@ -15,13 +15,15 @@ Apply = Callable[[Expr], Expr]
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """What one direction has: weights, biases, activations, and states to begin with."""
+    """What one direction has: what the inputs of all steps give to the gates, weights and biases of
+    the state (one for each gate where they stay apart), activations, and states to begin with.
+    """
 
-    inputs: Expr
-    recurrent: Expr
-    bias: Expr | None
+    steps: Sequence[Expr]
+    recurrent: Sequence[Expr]
+    bias: Sequence[Expr | None]
     acts: Sequence[Apply]
-    peephole: Expr | None
+    peephole: Sequence[Expr | None]
     state: Expr
     memory: Expr | None
 
@@ -89,39 +91,31 @@ def _linear(at: Conversion, x: Expr, weight: Expr, bias: Expr | None) -> Expr:
 
 
 def _rnn_step(at: Conversion, cell: _Cell, x: Expr, h: Expr, c: Expr | None) -> tuple[Expr, Expr | None]:
-    biases = _pieces(at, cell.bias, 2, 0) if cell.bias is not None else [None, None]
-    total = at.call("add", _linear(at, x, cell.inputs, biases[0]), _linear(at, h, cell.recurrent, biases[1]))
+    total = at.call("add", x, _linear(at, h, cell.recurrent[0], cell.bias[0]))
     return cell.acts[0](_clipped(at, total)), None
 
 
 def _gru_step(at: Conversion, cell: _Cell, x: Expr, h: Expr, c: Expr | None) -> tuple[Expr, Expr | None]:
-    inputs, recurrent = (_pieces(at, one, 3, 0) for one in (cell.inputs, cell.recurrent))
-    biases: list[Expr | None] = [None] * 6
-    if cell.bias is not None:
-        biases = list(_pieces(at, cell.bias, 6, 0))
+    parts = _pieces(at, x, 3, 1)
     gates = [
-        cell.acts[0](_clipped(at, at.call("add", _linear(at, x, inputs[i], biases[i]),
-                                          _linear(at, h, recurrent[i], biases[3 + i]))))
+        cell.acts[0](_clipped(at, at.call("add", parts[i], _linear(at, h, cell.recurrent[i], cell.bias[i]))))
         for i in range(2)
-    ]  # fmt: skip
+    ]
     update, reset = gates
     if at.attr("linear_before_reset", 0):
-        hidden = at.call("multiply", reset, _linear(at, h, recurrent[2], biases[5]))
+        hidden = at.call("multiply", reset, _linear(at, h, cell.recurrent[2], cell.bias[2]))
     else:
-        hidden = _linear(at, at.call("multiply", reset, h), recurrent[2], biases[5])
-    new = cell.acts[1](_clipped(at, at.call("add", _linear(at, x, inputs[2], biases[2]), hidden)))
+        hidden = _linear(at, at.call("multiply", reset, h), cell.recurrent[2], cell.bias[2])
+    new = cell.acts[1](_clipped(at, at.call("add", parts[2], hidden)))
     kept = at.call("multiply", update, h)
     return at.call("add", at.call("multiply", at.call("subtract", at.like(1, update), update), new), kept), None
 
 
 def _lstm_step(at: Conversion, cell: _Cell, x: Expr, h: Expr, c: Expr | None) -> tuple[Expr, Expr | None]:
     assert c is not None
-    biases = _pieces(at, cell.bias, 2, 0) if cell.bias is not None else [None, None]
-    total = at.call("add", _linear(at, x, cell.inputs, biases[0]), _linear(at, h, cell.recurrent, biases[1]))
+    total = at.call("add", x, _linear(at, h, cell.recurrent[0], cell.bias[0]))
     i, o, f, g = _pieces(at, total, 4, 1)
-    peep: list[Expr | None] = [None] * 3
-    if cell.peephole is not None:
-        peep = list(_pieces(at, cell.peephole, 3, 0))
+    peep = cell.peephole
 
     def seen(gate: Expr, weight: Expr | None, memory: Expr) -> Expr:
         return gate if weight is None else at.call("add", gate, at.call("multiply", weight, memory))
@@ -152,11 +146,12 @@ def _recurrent(step: _Step, defaults: Sequence[str]) -> Convert:
         acts = _activations(at, defaults, directions)
         size, each = at.shape(at.arg(2))[-1], len(acts) // directions
         outs, hiddens, memories = [], [], []
-        steps = [at.squeeze(at.slice(x, 0, t, t + 1), [0]) for t in at.steps(length)]
+        at.steps(length)
         for place in range(directions):
-            cell = _cell(at, place, acts[place * each : (place + 1) * each], (batch, size), lstm, batch_first)
+            own = acts[place * each : (place + 1) * each]
+            cell = _cell(at, x, place, own, (batch, size), step, batch_first)
             backward = direction == "reverse" or place == 1
-            out, h, c = _run(at, step, cell, steps, backward)
+            out, h, c = _run(at, step, cell, backward)
             outs.append(at.call("stack", at.tuple(out), axis=0))
             hiddens.append(h)
             memories.append(c)
@@ -171,32 +166,45 @@ def _recurrent(step: _Step, defaults: Sequence[str]) -> Convert:
 
 
 def _cell(
-    at: Conversion, place: int, acts: Sequence[Apply], shape: tuple[int, int], lstm: bool, batch_first: bool
+    at: Conversion, x: Expr, place: int, acts: Sequence[Apply], shape: tuple[int, int], step: _Step, batch_first: bool
 ) -> _Cell:
+    lstm, gates = step is _lstm_step, 3 if step is _gru_step else 1
+
     def initial(number: int) -> Expr:
         if not at.has(number):
             return at.call("zeros", shape, at.dtype(at.arg(0)))
         given = at.transpose(at.arg(number), [1, 0, 2]) if batch_first else at.arg(number)
         return _part(at, given, place)
 
-    bias = _part(at, at.arg(3), place) if at.has(3) else None
-    peephole = _part(at, at.arg(7), place) if lstm and at.has(7) else None
-    memory = initial(6) if lstm else None
-    return _Cell(_part(at, at.arg(1), place), _part(at, at.arg(2), place), bias, acts, peephole, initial(5), memory)
+    biases: list[Expr | None] = [None, None]
+    if at.has(3):
+        biases = list(_pieces(at, _part(at, at.arg(3), place), 2, 0))
+    peephole: list[Expr | None] = [None] * 3
+    if lstm and at.has(7):
+        peephole = list(_pieces(at, _part(at, at.arg(7), place), 3, 0))
+    recurrent = _pieces(at, _part(at, at.arg(2), place), gates, 0)
+    bias = [None] * gates if biases[1] is None else _pieces(at, biases[1], gates, 0)
+    steps = _projected(at, x, _part(at, at.arg(1), place), biases[0])
+    return _Cell(steps, recurrent, bias, acts, peephole, initial(5), initial(6) if lstm else None)
 
 
-def _run(
-    at: Conversion, step: _Step, cell: _Cell, steps: Sequence[Expr], backward: bool
-) -> tuple[list[Expr], Expr, Expr | None]:
+def _projected(at: Conversion, x: Expr, weight: Expr, bias: Expr | None) -> list[Expr]:
+    """Return what each step's input gives to the gates, by one product for all steps."""
+    length, batch, size = at.shape(x)
+    made = _linear(at, at.reshape(x, [length * batch, size]), weight, bias)
+    return _pieces(at, made, length, 0) if length else []
+
+
+def _run(at: Conversion, step: _Step, cell: _Cell, backward: bool) -> tuple[list[Expr], Expr, Expr | None]:
     """Return the state after each step, the last state and memory. A sequence that is shorter than
     the others keeps its state past its end, and gives zeros there.
     """
     h, c = cell.state, cell.memory
     outs: list[Expr] = []
     lengths = at.cast(at.arg(4), "int32") if at.has(4) else None
-    order = range(len(steps))
+    order = range(len(cell.steps))
     for place in reversed(order) if backward else order:
-        new, memory = step(at, cell, steps[place], h, c)
+        new, memory = step(at, cell, cell.steps[place], h, c)
         out = new
         if lengths is not None:
             inside = at.unsqueeze(at.call("less", at.const(place, "int32"), lengths), [1])

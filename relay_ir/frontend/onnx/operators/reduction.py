@@ -75,8 +75,6 @@ def _reduction(reduce: Reduce) -> Convert:
             axes = None
         if at.rank(x) == 0:
             return reduce(at, at.reshape(x, [1]), [0], False)
-        if axes is not None:
-            axes = sorted(one % at.rank(x) for one in axes)
         return reduce(at, x, axes, bool(at.attr("keepdims", 1)))
 
     return convert
