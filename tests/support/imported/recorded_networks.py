@@ -18,7 +18,7 @@ def _unit(wide: int, out: int, size: int, stride: int = 1, groups: int = 1) -> l
     return [nn.Conv2d(wide, out, size, stride, size // 2, groups=groups, bias=False), nn.BatchNorm2d(out)]
 
 
-class _Block(nn.Module):
+class _Block(nn.Module):  # type: ignore[misc]
     def __init__(self, wide: int, out: int, stride: int) -> None:
         super().__init__()
         self.c1, self.b1 = _unit(wide, out, 3, stride)
@@ -30,7 +30,7 @@ class _Block(nn.Module):
         return torch.relu(made + (x if self.d is None else self.d(x)))
 
 
-class ResNet(nn.Module):
+class ResNet(nn.Module):  # type: ignore[misc]
     """ResNet-18 of a width."""
 
     def __init__(self, width: int, classes: int) -> None:
@@ -47,7 +47,7 @@ class ResNet(nn.Module):
         return self.f(nn.functional.adaptive_avg_pool2d(made, 1).flatten(1))
 
 
-class _Inverted(nn.Module):
+class _Inverted(nn.Module):  # type: ignore[misc]
     def __init__(self, wide: int, out: int, stride: int, factor: int) -> None:
         super().__init__()
         inner = wide * factor
@@ -59,7 +59,7 @@ class _Inverted(nn.Module):
         return x + self.m(x) if self.joined else self.m(x)
 
 
-class MobileNet(nn.Module):
+class MobileNet(nn.Module):  # type: ignore[misc]
     """MobileNet V2."""
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class MobileNet(nn.Module):
         return self.f(self.l(x).mean([2, 3]))
 
 
-class UNet(nn.Module):
+class UNet(nn.Module):  # type: ignore[misc]
     """A network of two levels down and up."""
 
     def __init__(self, width: int = 16) -> None:
@@ -104,7 +104,7 @@ class UNet(nn.Module):
         return torch.sigmoid(self.o(self.e1(torch.cat([self.u1(made), first], 1))))
 
 
-class Recurrent(nn.Module):
+class Recurrent(nn.Module):  # type: ignore[misc]
     """Two layers of LSTM; the last step is classified."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Recurrent(nn.Module):
         return self.f(self.l(x)[0][:, -1])
 
 
-class _Attention(nn.Module):
+class _Attention(nn.Module):  # type: ignore[misc]
     def __init__(self, size: int, heads: int) -> None:
         super().__init__()
         self.q, self.k, self.v, self.o = (nn.Linear(size, size) for _ in range(4))
@@ -128,7 +128,7 @@ class _Attention(nn.Module):
         return self.o((scores.softmax(-1) @ parts[2]).transpose(1, 2).reshape(batch, length, size))
 
 
-class _Layer(nn.Module):
+class _Layer(nn.Module):  # type: ignore[misc]
     def __init__(self, size: int, heads: int, inner: int) -> None:
         super().__init__()
         self.a, self.n1 = _Attention(size, heads), nn.LayerNorm(size)
@@ -139,7 +139,7 @@ class _Layer(nn.Module):
         return self.n2(x + self.f2(nn.functional.gelu(self.f1(x))))
 
 
-class Bert(nn.Module):
+class Bert(nn.Module):  # type: ignore[misc]
     """An encoder whose first place is classified."""
 
     def __init__(self, words: int, size: int, heads: int, layers: int, length: int, inner: int) -> None:

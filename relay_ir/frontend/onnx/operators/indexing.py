@@ -13,8 +13,10 @@ def from_front(at: Conversion, places: Expr, data: Expr, axis: int) -> Expr:
     """Return places along an axis of ``data``, those that are counted from the end too."""
     found = at.data(places)
     extent = static(at.extents(data)[axis])
-    if found is not None and extent is not None:
-        numbers = found.astype(np.int64)
+    numbers = None if found is None else found.astype(np.int64)
+    if numbers is not None and (numbers >= 0).all():
+        return places
+    if numbers is not None and extent is not None:
         return at.const(np.where(numbers < 0, numbers + extent, numbers), at.dtype(places))
     if at.dtype(places).startswith("uint"):
         return places
