@@ -78,14 +78,14 @@ FORM = ErrorKind(
     import torch
     from relay2relax import relay_ir
 
-    model = torch.jit.trace(torch.nn.Linear(3, 2), torch.zeros(1, 3))
-    relay_ir.frontend.from_pytorch(model, [("x", [1, 3])], keep_quantized_weight=True)
+    model = torch.jit.trace(torch.nn.Dropout(), torch.ones(1, 3), check_trace=False)
+    relay_ir.frontend.from_pytorch(model, [("x", [1, 3])])
     """,
     """
     import torch
     from relay2relax import relay_ir
 
-    model = torch.jit.trace(torch.nn.Linear(3, 2), torch.zeros(1, 3))
+    model = torch.jit.trace(torch.nn.Dropout().eval(), torch.ones(1, 3))
     relay_ir.frontend.from_pytorch(model, [("x", [1, 3])])
     """,
     template="{node} is not imported: {problem}",

@@ -18,10 +18,10 @@ from relay2relax.tir.extent import static
 _MOST = 64
 
 
-def constant_value(root: Expr, types: Mapping[Expr, Type]) -> Array | None:
+def constant_value(root: Expr, types: Mapping[Expr, Type], held: Mapping[Expr, Array]) -> Array | None:
     """Return the value of an expression, None where more than small constants decides it.
 
-    ``types`` has the types of what is in it.
+    ``types`` has the types of what is in it, ``held`` the values of variables that are weights.
     """
     known: dict[Expr, Array | None] = {}
     stack = [root]
@@ -36,13 +36,17 @@ def constant_value(root: Expr, types: Mapping[Expr, Type]) -> Array | None:
             stack.append(missing)
             continue
         else:
-            known[node] = _value(node, known, types.get(node))
+            known[node] = _weight(held[node]) if node in held else _value(node, known, types.get(node))
         stack.pop()
     return known[root]
 
 
 def _operands(node: Expr) -> list[Expr]:
     return [one for one in children(node) if not isinstance(one, Op)] if isinstance(node, RelayExpr) else []
+
+
+def _weight(array: Array) -> Array | None:
+    return array if array.size <= _MOST else None
 
 
 def _value(node: Expr, known: Mapping[Expr, Array | None], type_: Type | None) -> Array | None:

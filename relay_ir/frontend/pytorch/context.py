@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import Any, NoReturn, TypeAlias, Union, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, Union, cast
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
@@ -35,9 +35,19 @@ from relay2relax.tir.extent import Extent, static
 from relay2relax.tir.ir.expr import Binary, IntImm, PrimExpr
 from relay2relax.tir.ir.expr import Var as ExtentVar
 
+if TYPE_CHECKING:
+    from relay2relax.relay_ir.frontend.pytorch.operators.packed import Packed
+
 # What a value of a graph is while it is read: an expression, or what is known beforehand.
 Number: TypeAlias = Union[int, float, bool]
-Value: TypeAlias = Union[Expr, Number, str, list["Value"], tuple["Value", ...], PrimExpr, None]
+Value: TypeAlias = Union[Expr, Number, str, list["Value"], tuple["Value", ...], PrimExpr, "Packed", None]
+
+
+class Quantised(NamedTuple):
+    """How a tensor of integers stands for numbers: ``scale * (integer - zero)``."""
+
+    scale: float
+    zero: int
 
 
 # Operators of numbers that are computed from extents.
@@ -48,10 +58,15 @@ _OPERATORS = {
 
 
 class Types:
-    """Types of expressions, inferred as they are asked for, each once."""
+    """Types of expressions, inferred as they are asked for, each once.
+
+    ``quantised`` says how integers stand for numbers, ``held`` has the values of weights.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Expr, Type] = {}
+        self.quantised: dict[Expr, Quantised] = {}
+        self.held: dict[Expr, Array] = {}
 
     def of(self, expr: Expr) -> Type:
         """Return the type of ``expr``; raises what inference of its operators raises."""
@@ -71,8 +86,8 @@ class Types:
         return expr
 
     def value(self, expr: Expr) -> Array | None:
-        """Return the value of a small expression that constants alone decide, else None."""
-        return expr.data if isinstance(expr, Constant) else constant_value(expr, self._known)
+        """Return the value of a small expression that constants and weights decide, else None."""
+        return expr.data if isinstance(expr, Constant) else constant_value(expr, self._known, self.held)
 
     def _infer(self, node: Expr) -> Type:
         match node:
@@ -172,9 +187,9 @@ class Conversion:
         return None if self.value(place) is None else self.tensor(place)
 
     def plain(self, value: Value) -> Value:
-        """Return the number that a tensor is, where it is known, else ``value``."""
+        """Return the number that a tensor of one element is, where it is known, else ``value``."""
         found = self.types.value(value) if isinstance(value, RelayExpr) else None
-        return value if found is None or found.shape else cast(Number, found.item())
+        return value if found is None or found.size != 1 else cast(Number, found.item())
 
     def number(self, place: int, default: Number | None = None) -> Number:
         """Return an argument that is a number, ``default`` where it is None or left out."""
@@ -225,6 +240,11 @@ class Conversion:
         if not isinstance(found, (list, tuple)) or not all(isinstance(one, RelayExpr) for one in found):
             self.refuse(f"argument {place} has to be a list of tensors")
         return cast("list[Expr]", list(found))
+
+    def exprs(self) -> list[Expr]:
+        """Return the arguments that are expressions, those in lists too."""
+        rows = (one if isinstance(one, (list, tuple)) else [one] for one in self.args)
+        return [one for row in rows for one in row if isinstance(one, RelayExpr)]
 
     def dtype_at(self, place: int) -> str | None:
         """Return an argument that is a dtype, or None."""

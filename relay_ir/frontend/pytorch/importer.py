@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
+from typing import cast
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import UnsupportedError, mistake
@@ -22,6 +23,8 @@ from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, Shape, input
 from relay2relax.relay_ir.frontend.pytorch.naming import Names, name_graph
 from relay2relax.relay_ir.frontend.pytorch.notes import Notes
 from relay2relax.relay_ir.frontend.pytorch.operators import aten_operators
+from relay2relax.relay_ir.frontend.pytorch.operators.packed import packed
+from relay2relax.relay_ir.frontend.pytorch.operators.quantised_modules import over_quantised
 from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
 from relay2relax.relay_ir.frontend.pytorch.order import Order
 from relay2relax.relay_ir.frontend.pytorch.result import expression, flat
@@ -77,7 +80,9 @@ def from_pytorch(
     are viewed where numpy can.
     ``custom_convert_map`` has conversions of operators by name, of arguments and their dtypes,
     which come first. ``export_renamed_c_graph_path`` is the folder into which the graph is written,
-    named as spans are. Warnings say which branches raise, and are left out, and what is drawn.
+    named as spans are. Packed weights of quantised modules are floats that the program quantises,
+    or with ``keep_quantized_weight`` integers (decision 147). Warnings say which branches raise,
+    and are left out, and what is drawn.
 
     An exported program states its inputs itself; ``input_infos`` may name them otherwise. Weights
     have PyTorch's names, spans are the program's nodes, open extents are named in ``mod.dims``.
@@ -86,12 +91,8 @@ def from_pytorch(
 
     Raises FileError or ParseError for a file that is not read, UnsupportedError for what is no
     program, inputs that are not the model's, operators that are not read, all of them named, a form
-    of one that is not read, where PyTorch is not installed, and with ``keep_quantized_weight``.
+    of one that is not read, and where PyTorch is not installed.
     """
-    if keep_quantized_weight:
-        raise UnsupportedError(
-            mistake(frontends.FORM, node="a quantised module", problem="`keep_quantized_weight` has nothing to keep")
-        )
     custom = dict(custom_convert_map or {})
     script_module = in_memory(script_module)
     program = exported_program(script_module, example_inputs)
@@ -109,7 +110,7 @@ def from_pytorch(
     names = name_graph(graph, named, use_parser_friendly_name, preserve_pytorch_scopes)
     if export_renamed_c_graph_path is not None:
         write_renamed(graph, names.outputs, Path(export_renamed_c_graph_path))
-    importer = Importer(graph, names, custom, default_dtype)
+    importer = Importer(graph, names, custom, default_dtype, keep_quantized_weight)
     found = importer.imported(inputs)
     importer.notes.warn(2)
     return found
@@ -150,12 +151,14 @@ class Importer:
     names: Names
     custom: Mapping[str, CustomConvert]
     default_dtype: str
+    keep: bool
     values: dict[str, Value] = field(default_factory=dict)
     arrays: dict[str, Array] = field(default_factory=dict)
     inputs: list[Var] = field(default_factory=list)
     views: Views = field(default_factory=Views)
     notes: Notes = field(default_factory=Notes)
     types: Types = field(default_factory=Types)
+    _layers: dict[str, Var] = field(default_factory=dict)
     _order: Order | None = None
     _met: int = 0
 
@@ -209,13 +212,19 @@ class Importer:
         for value, (path, held) in self.graph.attributes.items():
             array = tensor_of(held)
             if array is None:
-                self.values[value] = held if isinstance(held, (bool, int, float, str)) else None
+                simple = isinstance(held, (bool, int, float, str))
+                self.values[value] = cast(Value, held) if simple else self._packed(held, path)
                 continue
             name = self.names.weights.get(value, path)
             if name not in weights:
                 self.arrays[name] = array
                 weights[name] = var(name, shape=array.shape, dtype=of_array(array), span=self._span(value))
             self.values[value] = weights[name]
+            self.types.held[weights[name]] = array
+
+    def _packed(self, held: object, path: str) -> Value:
+        """Return the weights of a quantised layer, None for what holds none."""
+        return packed(held, path, self.keep, self.arrays, self._layers)
 
     def _span(self, value: str) -> Span | None:
         name = self.names.spans.get(value)
@@ -271,7 +280,9 @@ class Importer:
             return array.item() if not array.ndim else const(array, of_array(array))
         if isinstance(value, (list, tuple)) and not any(tensor_of(one) is not None for one in value):
             return list(value)
-        return value if isinstance(value, (bool, int, float, str)) else None
+        if isinstance(value, (bool, int, float, str)):
+            return value
+        return self._packed(value, node.outputs[0].removeprefix("self."))
 
     def _unpack(self, node: Node) -> None:
         whole = self.value(node.inputs[0])
@@ -298,6 +309,8 @@ class Importer:
             at.refuse("it writes into a tensor of which there are views, or which is one")
         if node.kind in self.custom:
             made = self._customised(at, self.custom[node.kind])
+        elif not self.types.quantised.keys().isdisjoint(at.exprs()):
+            made = over_quantised(at, record)
         else:
             made = record.convert(at) if record is not None else decomposed(node, at)
         if path and isinstance(made, RelayExpr):

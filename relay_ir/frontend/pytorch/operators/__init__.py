@@ -15,6 +15,7 @@ from relay2relax.relay_ir.frontend.pytorch.operators import (
     padding,
     pooling,
     quantised,
+    quantised_modules,
     reduction,
     scripted,
     selection,
@@ -25,7 +26,7 @@ from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
 
 _FAMILIES = (
     activation, arithmetic, convolution, creation, elementwise, indexing, matmul, normalisation, padding, pooling,
-    quantised, reduction, scripted, selection, shaping, signal,
+    quantised, quantised_modules, reduction, scripted, selection, shaping, signal,
 )  # fmt: skip
 
 
