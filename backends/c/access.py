@@ -12,6 +12,21 @@ PREFETCH = "prefetch"
 # What the compiler is not to move loads across: those of numbers that only the end of a tile needs
 # would take registers from its sums through the whole loop.
 FENCE = "fence"
+# Four neighbouring bytes as an int32, and the sum of such a quad's products, added to a sum: of
+# unsigned bytes, or of signed ones, with signed ones.
+READ = "quad"
+DOTS = {"uint8": "dot4_unsigned", "int8": "dot4_signed"}
+# Conversions that there are for vectors: of what, into what, and what they are called.
+CONVERSIONS = {
+    ("uint8", "int32"): "wide",
+    ("int8", "int32"): "wide",
+    ("int32", "uint8"): "narrow_uint8_t",
+    ("int32", "int8"): "narrow_int8_t",
+    ("int32", "float32"): "converted",
+    ("float32", "int32"): "truncated",
+}
+# A sum and the product of two numbers of 16 bits, of int32.
+MULTIPLY_ADD = "dot1"
 
 
 def coefficient(expr: PrimExpr, var: Var) -> int | None:

@@ -19,6 +19,7 @@ from relay2relax.backends.c.asking import process
 from relay2relax.backends.c.codegen.plan import byte_size
 from relay2relax.backends.c.codegen.program import Entry, generate
 from relay2relax.backends.c.codegen.threads import LOADED
+from relay2relax.backends.c.fusion.bytes.spans import spans_of_arrays
 from relay2relax.backends.c.kernel_call import (
     ConstantTable,
     KernelCall,
@@ -221,5 +222,5 @@ def compile_prim_funcs(
     compiler is missing or refuses the code.
     """
     known = constants or {}
-    units, entries = generate(funcs, find_compiler().machine, known, LOADED, checked)
+    units, entries = generate(funcs, find_compiler().machine, known, LOADED, checked, spans_of_arrays(known))
     return CompiledModule(compile_object(units), entries, known)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from relay2relax.backends.c.codegen.program import Entry, write_units
 from relay2relax.backends.c.codegen.threads import LOADED
 from relay2relax.backends.c.fixed_extents import with_fixed_extents
+from relay2relax.backends.c.fusion.bytes.spans import spans_of_arrays
 from relay2relax.backends.c.loaded_module import CompiledModule
 from relay2relax.backends.c.loading import MachineCode
 from relay2relax.backends.c.machine import Machine
@@ -107,8 +108,9 @@ def _merge(build: NativeBuild) -> NativeBuild:
 
 
 def _fuse(build: NativeBuild) -> NativeBuild:
-    known = frozenset(build.constants)
-    return replace(build, programs=tuple(fused(func, build.machine, known, native=True) for func in build.funcs))
+    known, spans = frozenset(build.constants), spans_of_arrays(build.constants)
+    programs = tuple(fused(func, build.machine, known, native=True, spans=spans) for func in build.funcs)
+    return replace(build, programs=programs)
 
 
 def _schedule(build: NativeBuild) -> NativeBuild:

@@ -57,6 +57,28 @@ PROGRAMS: Mapping[str, tuple[str, str]] = {
         "%x: Tensor[(8, 16), int8], %w: Tensor[(8, 16), int8]",
         'nn.dense(%x, %w, units=8, out_dtype="int32")',
     ),
+    "bytes_conv": (
+        "%x: Tensor[(1, 8, 5, 5), uint8], %w: Tensor[(8, 8, 3, 3), int8], %wb: Tensor[(8), int32]",
+        """
+  %0 = nn.conv2d(subtract(cast(%x, dtype="int32"), 3), cast(%w, dtype="int32"), padding=[1, 1, 1, 1]);
+  %1 = multiply(cast(nn.bias_add(%0, %wb), dtype="float32"), 0.01f);
+  cast(cast(clip(add(round(%1), 5f), a_min=0f, a_max=255f), dtype="int32"), dtype="uint8")""",
+    ),
+    "qdq_dense": (
+        "%x: Tensor[(8, 16), uint8], %w: Tensor[(8, 16), int8], %ws: Tensor[(8, 1), float32]",
+        """
+  %0 = multiply(cast(subtract(cast(%x, dtype="int32"), 3), dtype="float32"), 0.05f);
+  nn.relu(nn.dense(%0, multiply(cast(cast(%w, dtype="int32"), dtype="float32"), %ws), units=8))""",
+    ),
+    "round_even": (
+        "%x: Tensor[(4, 8), float32]",
+        """
+  %0 = multiply(%x, 4f);
+  %1 = floor(%0);
+  %2 = subtract(%0, %1);
+  %3 = logical_and(equal(%2, 0.5f), equal(floor_mod(%1, 2f), 0f));
+  where(logical_or(less(%2, 0.5f), %3), %1, add(%1, 1f))""",
+    ),
     "half_precision": (
         "%x: Tensor[(4, 16), float16], %w: Tensor[(8, 16), float16]",
         "exp(nn.dense(%x, %w, units=8))",

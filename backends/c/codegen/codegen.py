@@ -462,7 +462,7 @@ class _Writer:
         if not isinstance(stmt.body, BufferStore) or lanes not in (2, 4, 8, 16):
             return False
         store = stmt.body
-        if store.buffer.dtype not in ("float32", "float64", "int32"):
+        if store.buffer.dtype not in ("float32", "float64", "int32", "int8", "uint8"):
             return False
         target = self.exprs.vector_place(store.buffer, store.indices, stmt.var, lanes)
         value = self.exprs.vector_value(store.value, stmt.var, lanes)

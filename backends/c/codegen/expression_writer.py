@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from relay2relax.backends.c.access import CONVERSIONS, DOTS, MULTIPLY_ADD, READ
 from relay2relax.backends.c.codegen.expression import (
     Atom,
     CExpr,
@@ -47,6 +48,7 @@ from relay2relax.tir.ir.expr import (
 )
 from relay2relax.tir.ir.visit import mentions
 
+_DOTS = frozenset({*DOTS.values(), MULTIPLY_ADD})
 _LOGICAL = {"and": "&&", "or": "||"}
 _DIVISIONS = {"//": "/", "%": "%", "truncdiv": "/", "truncmod": "%"}
 # Intrinsics whose values are numbers of half precision where their arguments are.
@@ -224,6 +226,10 @@ class ExpressionWriter:
         match expr.name:
             case "likely":
                 return args[0]
+            case name if name == READ:
+                return Invoke("r2r_quad", (Prefix("&", args[0]),))
+            case name if name in _DOTS:
+                return Invoke(f"r2r_{name}", args)
             case "vector_sum" | "vector_min" | "vector_max":
                 return self.across(f"r2r_across_{expr.name.removeprefix('vector_')}", expr.args[0])
             case "reinterpret" if dtype in HALF or expr.dtype in HALF:
@@ -303,7 +309,7 @@ class ExpressionWriter:
         one.
         """
         match expr:
-            case Binary("+" | "-" | "*" | "/" | "min" | "max" as op, a, b):
+            case Binary("+" | "-" | "*" | "/" | "min" | "max" as op, a, b) if bits(expr.dtype) > 8:
                 left, right = self.vector_value(a, lane, lanes), self.vector_value(b, lane, lanes)
                 if left is None or right is None:
                     return None
@@ -316,6 +322,11 @@ class ExpressionWriter:
                 return Infix(op, left[0], right[0]), True
         if not mentions(expr, lane):
             return self.expr(expr), False
+        match expr:
+            case Call(name, args) if name in _DOTS or name == "nearbyint":
+                return self.vector_call(name, args, expr.dtype, lane, lanes)
+            case Cast(dtype, value):
+                return self.vector_cast(dtype, value, lane, lanes)
         if not isinstance(expr, BufferLoad):
             return None
         found = self.vector_place(expr.buffer, expr.indices, lane, lanes)
@@ -325,6 +336,33 @@ class ExpressionWriter:
                 case Prefix("*", Convert(_, address)):
                     return Prefix("*", Convert(f"const {vector}*", address)), True
         return found
+
+    def vector_call(
+        self, name: str, args: Sequence[PrimExpr], dtype: str, lane: Var, lanes: int
+    ) -> tuple[CExpr, bool] | None:
+        """Return a function of vectors, or None where an argument cannot be one."""
+        found: list[CExpr] = []
+        for arg in args:
+            value = self.vector_value(arg, lane, lanes)
+            if value is None:
+                return None
+            found.append(value[0] if value[1] else spread(value[0], f"{c_type(arg.dtype)}x{lanes}"))
+        return Invoke(f"r2r_{name}_{c_type(dtype)}x{lanes}", tuple(found)), True
+
+    def vector_cast(self, dtype: str, value: PrimExpr, lane: Var, lanes: int) -> tuple[CExpr, bool] | None:
+        """Return converted lanes, or None where C would have to take them apart."""
+        name = CONVERSIONS.get((value.dtype, dtype))
+        if name is None or (is_float(value.dtype) and not fits(value, dtype)):
+            return None
+        if isinstance(value, Cast) and name == "wide":
+            # Cut off in registers what a byte has not.
+            found = self.vector_value(value.value, lane, lanes)
+            if found is None or not found[1] or value.value.dtype != "int32":
+                return None
+            if value.dtype == "uint8":
+                return Infix("&", found[0], Atom("255")), True
+            return Infix(">>", Infix("<<", found[0], Atom("24")), Atom("24")), True
+        return self.vector_call(name, (value,), value.dtype, lane, lanes)
 
     def across(self, name: str, expr: PrimExpr) -> CExpr:
         """Return the sum, the least or the largest of the lanes of the vector that begins at

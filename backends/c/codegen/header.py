@@ -88,6 +88,8 @@ _TEXT = r"""
 R2R_VECTOR(float, 2); R2R_VECTOR(float, 4); R2R_VECTOR(float, 8); R2R_VECTOR(float, 16);
 R2R_VECTOR(double, 2); R2R_VECTOR(double, 4); R2R_VECTOR(double, 8); R2R_VECTOR(double, 16);
 R2R_VECTOR(int32_t, 2); R2R_VECTOR(int32_t, 4); R2R_VECTOR(int32_t, 8); R2R_VECTOR(int32_t, 16);
+R2R_VECTOR(int8_t, 2); R2R_VECTOR(int8_t, 4); R2R_VECTOR(int8_t, 8); R2R_VECTOR(int8_t, 16);
+R2R_VECTOR(uint8_t, 2); R2R_VECTOR(uint8_t, 4); R2R_VECTOR(uint8_t, 8); R2R_VECTOR(uint8_t, 16);
 R2R_VECTOR(int64_t, 2); R2R_VECTOR(int64_t, 4); R2R_VECTOR(int64_t, 8); R2R_VECTOR(int64_t, 16);
 
 #define R2R_ORDER(type) \

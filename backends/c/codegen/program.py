@@ -4,7 +4,7 @@ memory.
 A PrimFunc becomes one exported C function that calls one C function per stage, in order; stages
 that print alike share it. What depends on constants alone is computed by a second exported
 function, which is called once: packed weights, folded scales, concatenated matrices. The text does
-not depend on the constants' values.
+not depend on the values of floating-point constants.
 
 An entry takes four tables: the parameters' buffers, then the arena of temporaries; the variables'
 values; the constants that it reads, then the memory of what was computed ahead, then (ahead only)
@@ -21,13 +21,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.codegen.codegen import Kernel, stage_kernel
+from relay2relax.backends.c.codegen.dots import with_dots
 from relay2relax.backends.c.codegen.expression import operand, whole
 from relay2relax.backends.c.codegen.header import HEADER
 from relay2relax.backends.c.codegen.names import Site
 from relay2relax.backends.c.codegen.plan import Arena, plan_memory
 from relay2relax.backends.c.codegen.threads import ASKING, DECLARATION, ENDED, POOL
+from relay2relax.backends.c.fusion.bytes.spans import Span
 from relay2relax.backends.c.machine import Machine
-from relay2relax.backends.c.schedule.schedule import Schedule, Scheduled, schedule
+from relay2relax.backends.c.schedule.schedule import Schedule, Scheduled, fused, scheduled
 from relay2relax.backends.c.stages import owners_of, settled_of
 from relay2relax.backends.c.unit import Unit
 from relay2relax.core.dtype import bits, is_float
@@ -132,14 +134,16 @@ def generate(
     constants: Iterable[Buffer] = (),
     pool: str = POOL,
     checked: bool = False,
+    spans: Mapping[Buffer, Span] | None = None,
 ) -> tuple[list[Unit], dict[str, Entry]]:
     """Return the C files of ``funcs``, scheduled for ``machine``, and by name how each is called.
 
-    ``constants`` are buffers of known content, ``pool`` is the text of the pool of threads, or of
-    the way to it.
+    ``constants`` are buffers of known content, ``spans`` says between which integers it lies;
+    ``pool`` is the text of the pool of threads, or of the way to it.
     """
     known = frozenset(constants)
-    return write_units([(func, schedule(func, machine, known, native=True)) for func in funcs], known, pool, checked)
+    planned = [(func, scheduled(fused(func, machine, known, native=True, spans=spans), machine)) for func in funcs]
+    return write_units(planned, known, pool, checked)
 
 
 def write_units(
@@ -165,7 +169,7 @@ def write_units(
     asks = any(entry.asks for entry in entries.values())
     head = HEADER + DECLARATION + (ASKING if asks and pool != POOL else "")
     often = [function.text for function in kernels.values() if function.often]
-    units = [Unit("\n\n".join([head, *texts]) + "\n") for texts in _in_files(often)]
+    units = [Unit("\n\n".join([with_dots(head, texts), *texts]) + "\n") for texts in _in_files(often)]
     declarations = [function.declaration for function in kernels.values() if function.often]
     once = [function.text for function in kernels.values() if not function.often]
     # Whoever loads an exported library says on how many threads it runs, even one without loops.
@@ -173,7 +177,7 @@ def write_units(
     report = [REPORT] if asks else []
     if asks and pool != POOL:
         report.append(ENDED)
-    last = "\n\n".join([head, CLOCK, *report, *threads, *declarations, *once, *bodies]) + "\n"
+    last = "\n\n".join([with_dots(head, once), CLOCK, *report, *threads, *declarations, *once, *bodies]) + "\n"
     return [*units, Unit(last, runs_once=True)], entries
 
 

@@ -23,6 +23,7 @@ from relay2relax.backends.c.export.makefile import makefile_text
 from relay2relax.backends.c.export.sets import levels, set_name, sets_text
 from relay2relax.backends.c.export.text import header_text, library_text, main_text
 from relay2relax.backends.c.export.webassembly import module_text
+from relay2relax.backends.c.fusion.bytes.spans import spans_of_arrays
 from relay2relax.backends.c.merge_calls import merge_blocks
 from relay2relax.backends.c.platforms import platform_of
 from relay2relax.backends.c.shape_checks import asked_conditions
@@ -104,7 +105,11 @@ def library_files(
     funcs = [] if block.call is None else [merged.module.functions[block.call.func]]
     kernels = [func for func in funcs if isinstance(func, PrimFunc)]
     compilers = {set_name(name, one) if sets else name: find_compiler(one, target, cpu) for one in sets or (march,)}
-    made = {own: generate(kernels, one.machine, merged.constants, checked=checked) for own, one in compilers.items()}
+    spans = spans_of_arrays(merged.constants)
+    made = {
+        own: generate(kernels, one.machine, merged.constants, checked=checked, spans=spans)
+        for own, one in compilers.items()
+    }
     # What one instruction set keeps, all of them do: they read one file.
     weights = Weights()
     for entry in (one for _, entries in made.values() for one in entries.values()):

@@ -6,10 +6,14 @@ Each that is not required can be left out: ``with PassContext(disabled_pass=["c.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from relay2relax.backends.c.fusion.attention import fuse_attention
+from relay2relax.backends.c.fusion.bytes.narrowing import narrow_factors
+from relay2relax.backends.c.fusion.bytes.rounding import round_at_once
+from relay2relax.backends.c.fusion.bytes.scales import scale_behind_sums
+from relay2relax.backends.c.fusion.bytes.spans import Span
 from relay2relax.backends.c.fusion.cse import eliminate_common
 from relay2relax.backends.c.fusion.epilogues import fuse_epilogues
 from relay2relax.backends.c.fusion.groups import split_groups
@@ -24,8 +28,9 @@ from relay2relax.backends.c.fusion.rule import Fusion, Rule
 from relay2relax.backends.c.fusion.shared_inputs import share_inputs
 from relay2relax.backends.c.fusion.views import make_views, seen_through_views, through_views
 from relay2relax.backends.c.fusion.widening import widen_factors
-from relay2relax.backends.c.stages import Program
+from relay2relax.backends.c.stages import AnyStage, Program
 from relay2relax.core.passes import Sequential
+from relay2relax.tir.ir.expr import Buffer
 
 
 def fuse(fusion: Fusion, rules: Sequence[Rule]) -> Program:
@@ -62,6 +67,39 @@ def _channels_last(fusion: Fusion) -> Fusion:
     return fusion.of(channels_last(fusion.stages, fusion.fixed, fusion.given | fusion.apart))
 
 
+def _round_at_once(fusion: Fusion) -> Fusion:
+    return fusion.of(round_at_once(fusion.stages, _still(fusion)))
+
+
+def _still(fusion: Fusion) -> frozenset[Buffer]:
+    """Return the buffers whose memory somebody else knows, or that are seen in two shapes."""
+    views = fusion.program.views
+    used = {buffer for stage in fusion.stages for buffer in stage.reads() | stage.writes()}
+    seen = {buffer for view in used & views.keys() for buffer in (view, fusion.program.memory(view))}
+    return fusion.given | fusion.results | seen
+
+
+def _scale_behind_sums(fusion: Fusion) -> Fusion:
+    return _of_bytes(fusion, scale_behind_sums)
+
+
+def _narrow_factors(fusion: Fusion) -> Fusion:
+    return _of_bytes(fusion, narrow_factors)
+
+
+def _of_bytes(
+    fusion: Fusion,
+    rule: Callable[
+        [Sequence[AnyStage], Mapping[Buffer, Span], frozenset[Buffer], frozenset[Buffer], str], list[AnyStage]
+    ],
+) -> Fusion:
+    byte, stages = fusion.machine.byte, fusion.stages
+    if byte is None:
+        return fusion
+    known = made_of(stages, fusion.constants, fusion.params)
+    return fusion.of(rule(stages, fusion.spans, _still(fusion), known, byte))
+
+
 def _find_constants(fusion: Fusion) -> Fusion:
     known = made_of(fusion.stages, fusion.constants, fusion.params)
     return replace(fusion, program=replace(fusion.program, known=known))
@@ -89,6 +127,13 @@ RULES: tuple[Rule, ...] = (
         "c.ReadThroughViews",
         "Loads from a view become loads from what it views, so that later rules see one tensor (views.py).",
         _read_through_views,
+    ),
+    Rule(
+        "c.RoundAtOnce",
+        "Rounding that is written with floors and choices becomes one call; before inlining, which puts its parts "
+        "into others (bytes/rounding.py).",
+        _round_at_once,
+        native=True,
     ),
     Rule(
         "c.WidenFactors",
@@ -140,6 +185,19 @@ RULES: tuple[Rule, ...] = (
         "c.ChannelsLast",
         "Images get their channels innermost, where they fill vectors; after all rules that move accesses (layout.py).",
         _channels_last,
+    ),
+    Rule(
+        "c.ScaleBehindSums",
+        "Products of integers times scales become products of integers, where those can be of bytes; the form QDQ has "
+        "them so (bytes/scales.py).",
+        _scale_behind_sums,
+        native=True,
+    ),
+    Rule(
+        "c.NarrowFactors",
+        "Factors of int32 that fit into bytes are stored as such; when it is known how they lie (bytes/narrowing.py).",
+        _narrow_factors,
+        native=True,
     ),
     Rule(
         "c.FindConstants",

@@ -19,7 +19,7 @@ from relay2relax.core.dtype import bits
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.extent import static
-from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, Call, FloatImm, IntImm, PrimExpr, Var, binary
+from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, Call, Cast, FloatImm, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.visit import loads, map_expr, variables
 
 # Fewer rows do not keep all cores busy, unless a row is little work.
@@ -321,8 +321,10 @@ def _eligible(stage: Stage, users: Users) -> bool:
 
 
 def _within_border(value: PrimExpr) -> PrimExpr:
-    """Return what is read of an image within its border."""
+    """Return what is read of an image within its border, a byte as it is in memory."""
     match value:
+        case Cast("int32", BufferLoad() as byte):
+            return byte
         case Call("if_then_else", (_, BufferLoad() as inside, FloatImm() | IntImm())):
             return inside
     return value

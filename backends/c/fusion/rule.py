@@ -21,7 +21,8 @@ class Fusion:
     dissolve, ``apart`` those that are made of constants alone (both are known from
     ``c.ChooseMemory`` on). ``relations`` are conditions over extents that every call satisfies.
     ``owners`` are the names of the functions that wrote buffers before their calls were merged,
-    ``settled`` the buffers of those whose accesses are proved.
+    ``settled`` the buffers of those whose accesses are proved. ``spans`` says between which
+    integers constants lie.
     """
 
     program: Program
@@ -34,6 +35,7 @@ class Fusion:
     relations: tuple[PrimExpr, ...] = ()
     owners: Mapping[Buffer, str] = field(default_factory=dict)
     settled: frozenset[Buffer] = frozenset()
+    spans: Mapping[Buffer, tuple[int, int]] = field(default_factory=dict)
 
     @property
     def given(self) -> frozenset[Buffer]:

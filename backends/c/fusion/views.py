@@ -72,7 +72,9 @@ def through_views(stage: AnyStage, views: Mapping[Buffer, Buffer]) -> AnyStage:
         buffer, indices = node.buffer, tuple(map_expr(i, rewrite) for i in node.indices)
         while buffer in views:
             source = views[buffer]
-            moved = unflatten(source, flat_index(buffer, indices, bounds), bounds)
+            moved = indices
+            if source.shape != buffer.shape:
+                moved = unflatten(source, flat_index(buffer, indices, bounds), bounds)
             if any(divides(index) for index in moved):
                 break
             buffer, indices = source, moved

@@ -15,6 +15,7 @@ from relay2relax.backends.c.access import coefficient
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.dot import dot_axis, run_axis, split_over_lanes, turned_factor
 from relay2relax.backends.c.schedule.product import Product, can_pack, stride, vector_width
+from relay2relax.backends.c.schedule.quads import byte_product
 from relay2relax.backends.c.schedule.tiles import tiled
 from relay2relax.backends.c.stages import Stage, points
 from relay2relax.core.dtype import is_float
@@ -52,15 +53,17 @@ def schedule_contraction(
     reduction = stage.reduction
     if reduction is None or reduction.op != "+" or reduction.identity != const(0, reduction.result.dtype):
         return None
+    if any(static(axis.extent) == 0 for axis in (*stage.axes, *reduction.axes)):
+        return None  # Tiles are made of what there is.
+    bytes_ = byte_product(stage, around)
+    if bytes_ is not None:
+        return tiled(*bytes_, machine, around)
     source = reduction.source
     if not isinstance(source, Binary) or source.op != "*" or not _has_tiles(source.dtype):
         return None
     if not isinstance(source.a, BufferLoad) or not isinstance(source.b, BufferLoad):
         return None
     if loads(source.a.indices[0]) or loads(source.b.indices[0]):
-        return None
-    # Tiles are made of what there is.
-    if any(static(axis.extent) == 0 for axis in (*stage.axes, *reduction.axes)):
         return None
     found = [one for one in _candidates(stage, source.a, source.b, machine, is_constant) if one.along.var not in around]
     best = max(found, key=lambda one: one.score, default=None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from relay2relax.backends.c.fusion.bytes.spans import Span
 from relay2relax.backends.c.fusion.cost import effort
 from relay2relax.backends.c.fusion.pipeline import RULES as FUSION_RULES
 from relay2relax.backends.c.fusion.pipeline import fuse
@@ -119,9 +120,14 @@ RULES: tuple[Rule, ...] = (
 
 
 def fused(
-    func: PrimFunc, machine: Machine, constants: frozenset[Buffer] = frozenset(), native: bool = False
+    func: PrimFunc,
+    machine: Machine,
+    constants: frozenset[Buffer] = frozenset(),
+    native: bool = False,
+    spans: Mapping[Buffer, Span] | None = None,
 ) -> Program:
-    """Return the stages of ``func`` after all rules; the content of ``constants`` is known ahead.
+    """Return the stages of ``func`` after all rules; the content of ``constants`` is known ahead,
+    and ``spans`` says between which integers it lies.
 
     ``native`` rules are for the C backend alone. Recurrences that multiply the inputs of all time
     steps at once leave a stage of its own for every step: little work saved, and twice the
@@ -136,7 +142,15 @@ def fused(
     owners, settled = owners_of(func), settled_of(func)
     return fuse(
         Fusion(
-            program, machine, results, frozenset(params), constants, relations=relations, owners=owners, settled=settled
+            program,
+            machine,
+            results,
+            frozenset(params),
+            constants,
+            relations=relations,
+            owners=owners,
+            settled=settled,
+            spans=spans or {},
         ),
         rules,
     )

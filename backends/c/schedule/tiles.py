@@ -15,6 +15,7 @@ from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.blocking import TileShape, parts_around_panels, tile_shape
 from relay2relax.backends.c.schedule.loops import block, local, parallel, put, serial, unrolled, vectorized
 from relay2relax.backends.c.schedule.product import FASTER, Product, stride, vector_width
+from relay2relax.backends.c.schedule.quads import multiplied, panel_element
 from relay2relax.backends.c.stages import Axis, Stage, points
 from relay2relax.core.dtype import bits
 from relay2relax.tir.arith.simplify import ceiling, simplify
@@ -37,7 +38,7 @@ _MOST_PLACES = 8
 def tiled(stage: Stage, product: Product, machine: Machine, around: frozenset[Var]) -> list[Stmt]:
     reduction = stage.reduction
     assert reduction is not None
-    dtype, along = product.vector.dtype, product.along
+    dtype, along = product.dtype, product.along
     columns = static(along.extent)
     assert columns is not None
     lanes = machine.lanes(dtype)
@@ -119,7 +120,10 @@ def _shape(stage: Stage, product: Product, rows: Axis | None, width: int, machin
     extent = 1 if rows is None else static(rows.extent)
     depth = static(points(reduction.axes)) or _SOME_DEPTH
     apart = product.paired or (rows is not None and stride(product.vector, rows) != 0)
-    return tile_shape(columns, extent, width, depth, product.vector.dtype, machine, apart)
+    if product.quads is not None:
+        # Four bytes for all lanes are always an instruction of their own.
+        machine = replace(machine, broadcasts=False)
+    return tile_shape(columns, extent, width, depth, product.dtype, machine, apart)
 
 
 def _any_rows(tile: _Tile, rows_axis: Axis, rows: int) -> Stmt:
@@ -173,7 +177,7 @@ class _Tile:
 
     def body(self, rows_axis: Axis | None, first: PrimExpr, rows: int) -> Stmt:
         """Return the tile of ``rows`` rows from ``first`` on."""
-        dtype = self.product.vector.dtype
+        dtype = self.product.dtype
         columns = static(self.product.along.extent)
         assert columns is not None
         size = self.width * self.vectors
@@ -240,6 +244,8 @@ class _Tile:
                 value = put(value, {self.product.along.var: binary("+", self.start, self.offset(u, lane))})
             vector = BufferLoad(held, (u, lane)) if shared else vector_load(t, u, lane)
             place = (t, u, lane)
+            if isinstance(value, BufferLoad) and self.product.of_bytes:
+                return BufferStore(acc, place, multiplied(self.product, BufferLoad(acc, place), value, vector))
             return BufferStore(acc, place, binary("+", BufferLoad(acc, place), binary("*", value, vector)))
 
         if not shared:
@@ -268,23 +274,46 @@ class _Tile:
         result = reduction.result
         valid: PrimExpr = IntImm(size)
         if self.packed is not None and columns % size and not self.product.paired:
-            valid = binary("min", IntImm(size), binary("-", along.extent, self.start))
+            valid = IntImm(columns)
+            if columns > size:
+                valid = binary("min", IntImm(size), binary("-", along.extent, self.start))
 
-        def store(t: PrimExpr, column: PrimExpr) -> Stmt:
-            values: dict[Var, PrimExpr] = {
-                along.var: binary("+", self.start, column),
-                result: BufferLoad(tile, (t, column)),
-            }
-            if rows_axis is not None:
-                values[rows_axis.var] = binary("+", first, t)
-            return BufferStore(stage.target, (put(stage.indices[0], values),), put(stage.value, values))
+        def place(t: PrimExpr, column: PrimExpr) -> dict[Var, PrimExpr]:
+            values = {along.var: binary("+", self.start, column)}
+            return values if rows_axis is None else {**values, rows_axis.var: binary("+", first, t)}
 
-        by_rows = rows_axis is not None and coefficient(stage.indices[0], rows_axis.var) == 1 and rows > 1
-        if by_rows:
-            column = Var("column")
-            return For(column, valid, vectorized(rows, lambda t: store(t, column)))
+        def value(t: PrimExpr, column: PrimExpr) -> PrimExpr:
+            return put(stage.value, {**place(t, column), result: BufferLoad(tile, (t, column))})
+
+        def stores(value: Callable[[PrimExpr, PrimExpr], PrimExpr]) -> Stmt:
+            def store(t: PrimExpr, column: PrimExpr) -> Stmt:
+                return BufferStore(stage.target, (put(stage.indices[0], place(t, column)),), value(t, column))
+
+            by_rows = rows_axis is not None and coefficient(stage.indices[0], rows_axis.var) == 1 and rows > 1
+            if by_rows:
+                column = Var("column")
+                return For(column, valid, vectorized(rows, lambda t: store(t, column)))
+            return self.by_columns(rows, valid, size, store)
+
+        if not self.product.of_bytes or coefficient(stage.indices[0], along.var) == 1:
+            return stores(value)
+
+        # What lies apart is made beside each other first: bytes are made of whole vectors.
+        def made(buffer: Buffer) -> Stmt:
+            making = self.by_columns(rows, valid, size, lambda t, c: BufferStore(buffer, (t, c), value(t, c)))
+            return block(making, stores(lambda t, c: BufferLoad(buffer, (t, c))))
+
+        return local(stage.target.dtype, [rows, size], "local", made)
+
+    def by_columns(self, rows: int, valid: PrimExpr, size: int, store: Callable[[PrimExpr, PrimExpr], Stmt]) -> Stmt:
+        """Return loops over the rows of a tile and its ``valid`` columns of ``size``."""
         row = Var("row")
-        return For(row, IntImm(rows), vectorized(valid, lambda c: store(row, c)))
+        some = For(row, IntImm(rows), vectorized(valid, lambda c: store(row, c)))
+        if isinstance(valid, IntImm) or not self.product.of_bytes:
+            return some
+        # Vectors of a length that is known are written as such.
+        whole = For(row, IntImm(rows), vectorized(size, lambda c: store(row, c)))
+        return If(binary("==", valid, IntImm(size)), whole, some)
 
 
 def _pack(
@@ -299,21 +328,22 @@ def _pack(
     columns = static(along.extent)
     assert columns is not None
     shared = _shared(stage, product)
-    reduced = [axis for axis in reduction.axes if stride(vector, axis) != 0]
+    reduced = product.along_panels(reduction.axes)
     panels = -(-columns // size)
     extents = [static(axis.extent) or 1 for axis in (*shared, *reduced)]
     total = panels * size
     for extent in extents:
         total *= extent
-    packed = Buffer("packed", (IntImm(total),), vector.dtype)
+    packed = Buffer("packed", (IntImm(total),), product.dtype)
 
     def fill(lane: PrimExpr) -> Stmt:
         column = binary("+", start, lane)
         value: PrimExpr = put(vector, {along.var: column})
+        if isinstance(value, BufferLoad) and product.of_bytes:
+            value = panel_element(product, value)
         if columns % size and not product.paired:
-            value = Call(
-                "if_then_else", (binary("<", column, along.extent), value, const(0, vector.dtype)), vector.dtype
-            )
+            inside = binary("<", column, along.extent)
+            value = Call("if_then_else", (inside, value, const(0, product.dtype)), product.dtype)
         place = _place(shared, panel, panels, reduced, size)
         return BufferStore(packed, (simplify(binary("+", place, lane)),), value)
 
@@ -340,5 +370,5 @@ def _place(shared: Sequence[Axis], panel: PrimExpr, panels: int, reduced: Sequen
 def _panel_place(tile: _Tile, axes: Sequence[Axis], size: int) -> PrimExpr:
     columns = static(tile.product.along.extent)
     assert columns is not None
-    reduced = [axis for axis in axes if stride(tile.product.vector, axis) != 0]
+    reduced = tile.product.along_panels(axes)
     return _place(_shared(tile.stage, tile.product), tile.panel, -(-columns // size), reduced, size)

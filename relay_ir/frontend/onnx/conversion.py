@@ -314,6 +314,8 @@ class Conversion:
         match made:
             case Call(Op("shape_of" | "ndarray_size"), _):
                 found = self.values.data(made)
+            case Call(Op("cast"), (weights,)) if self.dtype(weights) in ("int8", "uint8") and self.rank(weights) > 1:
+                return made  # Quantised weights stay bytes.
             case Call(Op(), args) if args and all(map(_is_constant, args)):
                 found = self.values.data(made)
             case _:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 import pytest
 from c_programs import PROGRAMS, c_program
 
+from relay2relax.backends.c.codegen.dots import DOTS
 from relay2relax.backends.c.codegen.header import HEADER
 from relay2relax.backends.c.codegen.program import CLOCK, write_units
 from relay2relax.backends.c.codegen.threads import DECLARATION, POOL
@@ -22,7 +23,7 @@ from relay2relax.core.passes import PassContext
 
 # Bytes of a vector and number of registers, as the compiler says for -march=x86-64-v4 and -v3.
 MACHINES: Mapping[str, Machine] = {"avx512": Machine(64, 32), "avx2": Machine(32, 16)}
-COMMON = (HEADER, DECLARATION, CLOCK, POOL)
+COMMON = (HEADER, DOTS, DECLARATION, CLOCK, POOL)
 
 
 def without_common(text: str) -> str:

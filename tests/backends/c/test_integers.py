@@ -1,22 +1,34 @@
-"""Products of integers in C: bytes are widened once and multiplied in tiles, to the bit as numpy
-multiplies them.
+"""Products of integers in C: bytes are multiplied four at a time, to the bit as numpy multiplies
+them, whatever instructions a processor has for that.
 """
 
 from __future__ import annotations
 
+import platform
+import shutil
+
 import numpy as np
 import pytest
+from c_programs import c_program
 from typed import of_type
 
 from relay2relax import backends, relay_ir, translator
-from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.machine import LEVELS, Machine
 from relay2relax.backends.c.merge_calls import merge_blocks
-from relay2relax.backends.c.schedule.schedule import schedule
+from relay2relax.backends.c.schedule.schedule import fused, schedule
+from relay2relax.backends.c.toolchain import find_compiler
+from relay2relax.core.dtype import bits
 from relay2relax.relax_ir.transform import LegalizeOps
 from relay2relax.tir.ir.stmt import PrimFunc
 
 pytestmark = pytest.mark.compiler
 RANDOM = np.random.default_rng(11)
+
+
+def runs(march: str) -> bool:
+    """Say whether this machine has an instruction set."""
+    found = find_compiler().macros
+    return all(f"__{one.upper().replace('.', '_')}__" in found for one in LEVELS[march])
 
 
 def drawn(dtype: str, *shape: int) -> np.ndarray:
@@ -69,9 +81,93 @@ def test_matrix_products_wrap_around_in_32_bits(rows: int, dtype: str, bound: bo
         np.testing.assert_array_equal(found, x.astype(np.int32) @ w.astype(np.int32).T)
 
 
+# Instruction sets: their own compiler options, and whether this machine runs them.
+SETS = ["native", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
+
+
+def quantised(x: np.ndarray, zero: int) -> np.ndarray:
+    return x.astype(np.int32) - zero
+
+
+@pytest.mark.parametrize("march", SETS)
+def test_sums_of_bytes_at_their_ends(march: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No instruction may keep its sums within 16 bits: 255 * -128 and 255 * 127, all along, zero
+    points of both factors, depths that four does not divide, results that are cut.
+    """
+    if march != "native":
+        if platform.machine() != "x86_64" or not runs(march):
+            pytest.skip(f"not for {march}")
+        monkeypatch.setenv("CC", f"{shutil.which('cc')} -march={march}")
+    for rows, depth, columns, dtype, weight, zeros in [
+        (9, 70, 33, "uint8", "int8", (128, 0)),
+        (16, 64, 40, "int8", "int8", (-3, 0)),
+        (11, 23, 20, "uint8", "uint8", (7, 131)),
+        (1, 128, 48, "uint8", "int8", (255, 0)),
+    ]:
+        module = program(
+            f"%x: Tensor[({rows}, {depth}), {dtype}], %w: Tensor[({columns}, {depth}), {weight}]",
+            f'%0 = subtract(cast(%x, dtype="int32"), {zeros[0]});\n'
+            f'nn.dense(%0, subtract(cast(%w, dtype="int32"), {zeros[1]}), units={columns}, out_dtype="int32")',
+        )
+        x, w = drawn(dtype, rows, depth), drawn(weight, columns, depth)
+        x[0], w[0], w[1] = np.iinfo(dtype).max, np.iinfo(weight).min, np.iinfo(weight).max
+        found = run(module, {"w": w}, x, True)
+        np.testing.assert_array_equal(found, quantised(x, zeros[0]) @ quantised(w, zeros[1]).T)
+
+
+@pytest.mark.parametrize(("read", "made", "groups"), [(3, 24, 1), (6, 20, 1), (20, 20, 20)])
+def test_quantised_convolutions(read: int, made: int, groups: int) -> None:
+    """Few channels, channels that four does not divide, and one by one; padded by the zero point,
+    and rounded back to bytes, halves to the even one.
+    """
+    module = program(
+        f"%x: Tensor[(1, {read}, 9, 7), float32], %w: Tensor[({made}, {read // groups}, 3, 3), int8], "
+        f"%b: Tensor[({made}), int32]",
+        f"""
+  %0 = subtract(cast(cast(clip(%x, a_min=0f, a_max=255f), dtype="uint8"), dtype="int32"), 131);
+  %1 = nn.conv2d(%0, cast(%w, dtype="int32"), padding=[1, 1, 1, 1], groups={groups}, out_dtype="int32");
+  %2 = multiply(cast(nn.bias_add(%1, %b), dtype="float32"), 0.0078125f);
+  %3 = floor(%2);
+  %4 = subtract(%2, %3);
+  %5 = logical_and(equal(%4, 0.5f), equal(floor_mod(%3, 2f), 0f));
+  %6 = where(logical_or(less(%4, 0.5f), %5), %3, add(%3, 1f));
+  cast(cast(clip(add(%6, 100f), a_min=0f, a_max=255f), dtype="int32"), dtype="uint8")""",
+    )
+    x, w = drawn("uint8", 1, read, 9, 7), drawn("int8", made, read // groups, 3, 3)
+    b = RANDOM.integers(-5000, 5000, made, dtype="int32")
+    relax = translator.lower_to_tir(module, {"w": w, "b": b})
+    main = backends.VirtualMachine(backends.build(relax, target="c"))["main"]
+    total = convolved(quantised(x, 131), w, groups) + b[:, None, None]
+    right = np.clip(np.rint(total / np.float32(128)) + 100, 0, 255).astype(np.uint8)
+    np.testing.assert_array_equal(of_type(main(x.astype("float32")), np.ndarray), right)
+
+
+def test_sums_of_scaled_integers_are_exact() -> None:
+    """In QDQ form factors are floats: their sum is that of the integers, scaled once."""
+    module = program(
+        "%x: Tensor[(9, 600), uint8], %w: Tensor[(20, 600), int8], %s: Tensor[(20, 1), float32]",
+        """
+  %0 = multiply(cast(subtract(cast(%x, dtype="int32"), 7), dtype="float32"), 0.3f);
+  nn.dense(%0, multiply(cast(cast(%w, dtype="int32"), dtype="float32"), %s), units=20)""",
+    )
+    x, w, s = drawn("uint8", 9, 600), drawn("int8", 20, 600), RANDOM.random((20, 1), "float32")
+    relax = translator.lower_to_tir(module, {"w": w, "s": s})
+    main = backends.VirtualMachine(backends.build(relax, target="c"))["main"]
+    right = (quantised(x, 7) @ quantised(w, 0).T).astype("float32") * (np.float32(0.3) * s[:, 0])
+    np.testing.assert_array_equal(of_type(main(x), np.ndarray), right)
+
+
+def test_nothing_of_a_quantised_layer_is_wider_than_a_byte() -> None:
+    """Between convolutions there are bytes, and the product is one of those."""
+    made = c_program("bytes_conv")
+    program = fused(made.func, Machine(), frozenset(made.constants), native=True)
+    wide = {b.name for stage in program.stages for b in stage.writes() if bits(b.dtype) > 8}
+    assert wide == {"sums"}
+
+
 def test_a_byte_is_widened_once() -> None:
     """A quantised convolution becomes its operands, widened and shifted, and a product of int32 in
-    tiles.
+    tiles, where apache-tvm compiles the loops.
     """
     module = program(
         "%x: Tensor[(1, 32, 14, 14), uint8], %w: Tensor[(32, 32, 3, 3), int8]",

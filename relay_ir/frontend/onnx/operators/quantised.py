@@ -35,7 +35,12 @@ def _aligned(at: Conversion, x: Expr, value: Expr, axis: int, block: int = 0) ->
 def quantized(at: Conversion, x: Expr, scale: Expr, zero: Expr | None, dtype: str, axis: int, block: int = 0) -> Expr:
     """Return ``round(x / scale) + zero`` in ``dtype``, kept inside of it."""
     scale = _aligned(at, x, at.cast(scale, at.dtype(x)), axis, block)
-    made = half_to_even(at, at.call("divide", x, scale))
+    return _rounded(at, at.call("divide", x, scale), zero, dtype, axis, block)
+
+
+def _rounded(at: Conversion, x: Expr, zero: Expr | None, dtype: str, axis: int, block: int = 0) -> Expr:
+    """Return ``round(x) + zero`` in ``dtype``, kept inside of it."""
+    made = half_to_even(at, x)
     if zero is not None:
         made = at.call("add", made, at.cast(_aligned(at, x, zero, axis, block), at.dtype(x)))
     low, high = integer_range(dtype)
@@ -122,9 +127,13 @@ def _conv_integer(at: Conversion) -> Expr:
 
 
 def _requantized(at: Conversion, total: Expr, factor: Expr, scale: Expr, zero: Expr, axis: int) -> Expr:
-    """Return integers times ``factor`` as numbers of ``scale`` and ``zero``."""
-    floats = at.call("multiply", at.cast(total, "float32"), _aligned(at, total, at.cast(factor, "float32"), axis))
-    return quantized(at, floats, scale, zero, at.dtype(zero), axis)
+    """Return integers times ``factor`` as numbers of ``scale`` and ``zero``.
+
+    The quotient of the two is one number for each channel, as in ONNX's reference and ONNX Runtime.
+    """
+    factor, scale = (_aligned(at, total, at.cast(one, "float32"), axis) for one in (factor, scale))
+    floats = at.call("multiply", at.cast(total, "float32"), at.call("divide", factor, scale))
+    return _rounded(at, floats, zero, at.dtype(zero), axis)
 
 
 def _qlinear_conv(at: Conversion) -> Expr:

@@ -40,6 +40,8 @@ R2R_OF_ONE(acos) R2R_OF_ONE(acosh) R2R_OF_ONE(asin) R2R_OF_ONE(asinh) R2R_OF_ONE
 R2R_VECTOR(float, 2); R2R_VECTOR(float, 4); R2R_VECTOR(float, 8); R2R_VECTOR(float, 16);
 R2R_VECTOR(double, 2); R2R_VECTOR(double, 4); R2R_VECTOR(double, 8); R2R_VECTOR(double, 16);
 R2R_VECTOR(int32_t, 2); R2R_VECTOR(int32_t, 4); R2R_VECTOR(int32_t, 8); R2R_VECTOR(int32_t, 16);
+R2R_VECTOR(int8_t, 2); R2R_VECTOR(int8_t, 4); R2R_VECTOR(int8_t, 8); R2R_VECTOR(int8_t, 16);
+R2R_VECTOR(uint8_t, 2); R2R_VECTOR(uint8_t, 4); R2R_VECTOR(uint8_t, 8); R2R_VECTOR(uint8_t, 16);
 R2R_VECTOR(int64_t, 2); R2R_VECTOR(int64_t, 4); R2R_VECTOR(int64_t, 8); R2R_VECTOR(int64_t, 16);
 
 #define R2R_ORDER(type) \
@@ -329,6 +331,153 @@ R2R_INLINE int64_t r2r_powi(int64_t x, int64_t n) {
   for (; n > 0; n >>= 1) { if (n & 1) r *= x; x *= x; }
   return r;
 }
+
+
+R2R_INLINE int32_t r2r_quad(const void* p) { int32_t q; memcpy(&q, p, sizeof q); return q; }
+R2R_INLINE int32_t r2r_dot4_unsigned(int32_t sum, int32_t a, int32_t b) {
+  for (int j = 0; j < 32; j += 8) sum += (uint8_t)(a >> j) * (int8_t)(b >> j);
+  return sum; }
+R2R_INLINE int32_t r2r_dot4_signed(int32_t sum, int32_t a, int32_t b) {
+  for (int j = 0; j < 32; j += 8) sum += (int8_t)(a >> j) * (int8_t)(b >> j);
+  return sum; }
+R2R_INLINE int32_t r2r_dot1(int32_t sum, int32_t a, int32_t b) { return sum + a * b; }
+/* Four products, one byte of each lane after the other. */
+#define R2R_BYTES(lanes) \
+  R2R_INLINE int32_tx##lanes r2r_signed_int32_tx##lanes(int32_tx##lanes v, int j) { return (v << (24 - j)) >> 24; } \
+  R2R_INLINE int32_tx##lanes r2r_unsigned_int32_tx##lanes(int32_tx##lanes v, int j) { return (v >> j) & 255; }
+#define R2R_DOT(sign, lanes) \
+  R2R_INLINE int32_tx##lanes r2r_dot4_##sign##_int32_tx##lanes( \
+      int32_tx##lanes sum, int32_tx##lanes a, int32_tx##lanes b) { \
+    for (int j = 0; j < 32; j += 8) \
+      sum += r2r_##sign##_int32_tx##lanes(a, j) * r2r_signed_int32_tx##lanes(b, j); \
+    return sum; }
+/* The same in one instruction, or by two sums of two products of 16 bits, of bytes 0 and 2, and 1 and 3. */
+#define R2R_DOT_AS(text, sign, lanes) \
+  R2R_INLINE int32_tx##lanes r2r_dot4_##sign##_int32_tx##lanes( \
+      int32_tx##lanes sum, int32_tx##lanes a, int32_tx##lanes b) { \
+    __asm__(text : "+" R2R_IN(lanes) (sum) : R2R_IN(lanes) (a), R2R_IN(lanes) (b)); return sum; }
+#define R2R_DOT_PAIRS(code, in, first, lanes) \
+  typedef int16_t r2r_halves##lanes __attribute__((vector_size(lanes * 4))); \
+  R2R_INLINE int32_tx##lanes r2r_pairs_int32_tx##lanes(int32_tx##lanes a, r2r_halves##lanes b) { \
+    int32_tx##lanes sum; \
+    __asm__(code : "=" in (sum) : first (a), in (b)); return sum; } \
+  R2R_INLINE int32_tx##lanes r2r_dot4_unsigned_int32_tx##lanes( \
+      int32_tx##lanes sum, int32_tx##lanes a, int32_tx##lanes b) { \
+    const r2r_halves##lanes wide = (r2r_halves##lanes)b; \
+    sum += r2r_pairs_int32_tx##lanes(a & 0xff00ff, (wide << 8) >> 8); \
+    return sum + r2r_pairs_int32_tx##lanes((a >> 8) & 0xff00ff, wide >> 8); }
+#define R2R_WIDE(type, lanes) \
+  R2R_INLINE int32_tx##lanes r2r_wide_##type##x##lanes(type##x##lanes v) { \
+    return __builtin_convertvector(v, int32_tx##lanes); }
+/* gcc 12 takes the vector apart for that, unless told the instruction. */
+#define R2R_WIDE_AS(text, in, type, lanes) \
+  R2R_INLINE int32_tx##lanes r2r_wide_##type##x##lanes(type##x##lanes v) { \
+    int32_tx##lanes wide; \
+    __asm__(text " %1, %0" : "=" in (wide) : in "m" (v)); return wide; }
+R2R_WIDE(uint8_t, 2) R2R_WIDE(uint8_t, 4) R2R_WIDE(int8_t, 2) R2R_WIDE(int8_t, 4)
+#if defined(__x86_64__) && defined(__AVX512VL__)
+R2R_WIDE_AS("vpmovzxbd", "v", uint8_t, 8) R2R_WIDE_AS("vpmovsxbd", "v", int8_t, 8)
+R2R_WIDE_AS("vpmovzxbd", "v", uint8_t, 16) R2R_WIDE_AS("vpmovsxbd", "v", int8_t, 16)
+#elif defined(__x86_64__) && defined(__AVX2__)
+R2R_WIDE_AS("vpmovzxbd", "x", uint8_t, 8) R2R_WIDE_AS("vpmovsxbd", "x", int8_t, 8)
+R2R_WIDE(uint8_t, 16) R2R_WIDE(int8_t, 16)
+#else
+R2R_WIDE(uint8_t, 8) R2R_WIDE(int8_t, 8) R2R_WIDE(uint8_t, 16) R2R_WIDE(int8_t, 16)
+#endif
+/* The low bytes of numbers. */
+#define R2R_NARROW(type, lanes) \
+  R2R_INLINE type##x##lanes r2r_narrow_##type##_int32_tx##lanes(int32_tx##lanes v) { \
+    return __builtin_convertvector(v, type##x##lanes); }
+#define R2R_NARROW_EIGHT(type) \
+  R2R_INLINE type##x8 r2r_narrow_##type##_int32_tx8(int32_tx8 v) { \
+    int32_tx8 low = v & 255; int32_tx4 bytes, high; type##x8 narrow; \
+    __asm__("vextracti128 $1, %1, %0" : "=x" (high) : "x" (low)); \
+    __asm__("vpackusdw %2, %x1, %0" : "=x" (bytes) : "x" (low), "x" (high)); \
+    __asm__("vpackuswb %0, %0, %0" : "+x" (bytes)); \
+    memcpy(&narrow, &bytes, sizeof narrow); return narrow; }
+R2R_NARROW(uint8_t, 2) R2R_NARROW(uint8_t, 4) R2R_NARROW(int8_t, 2) R2R_NARROW(int8_t, 4)
+R2R_NARROW(uint8_t, 16) R2R_NARROW(int8_t, 16)
+#if defined(__x86_64__) && defined(__AVX2__) && !defined(__AVX512VL__)
+R2R_NARROW_EIGHT(uint8_t) R2R_NARROW_EIGHT(int8_t)
+#else
+R2R_NARROW(uint8_t, 8) R2R_NARROW(int8_t, 8)
+#endif
+/* Integers as floats, floats as the integers next to zero, which they fit into, and the integers next to them. */
+#define R2R_ROUND(lanes) \
+  R2R_INLINE floatx##lanes r2r_nearbyint_floatx##lanes(floatx##lanes v) { \
+    for (int i = 0; i < lanes; ++i) v[i] = nearbyintf(v[i]); \
+    return v; }
+#define R2R_ROUND_AS(text, in, lanes) \
+  R2R_INLINE floatx##lanes r2r_nearbyint_floatx##lanes(floatx##lanes v) { \
+    __asm__(text : "+" in (v)); return v; }
+#define R2R_CONVERT(lanes) \
+  R2R_INLINE floatx##lanes r2r_converted_int32_tx##lanes(int32_tx##lanes v) { \
+    return __builtin_convertvector(v, floatx##lanes); } \
+  R2R_INLINE int32_tx##lanes r2r_truncated_floatx##lanes(floatx##lanes v) { \
+    return __builtin_convertvector(v, int32_tx##lanes); }
+R2R_CONVERT(2) R2R_CONVERT(4) R2R_CONVERT(8) R2R_CONVERT(16)
+R2R_ROUND(2)
+#if defined(__x86_64__) && defined(__AVX2__)
+R2R_ROUND_AS("vroundps $12, %0, %0", "x", 4) R2R_ROUND_AS("vroundps $12, %0, %0", "x", 8)
+#elif defined(__aarch64__)
+R2R_ROUND_AS("frinti %0.4s, %0.4s", "w", 4) R2R_ROUND(8)
+#else
+R2R_ROUND(4) R2R_ROUND(8)
+#endif
+#if defined(__x86_64__) && defined(__AVX512F__)
+R2R_ROUND_AS("vrndscaleps $12, %0, %0", "v", 16)
+#else
+R2R_ROUND(16)
+#endif
+/* A sum and products of numbers that fit into 16 bits. */
+#define R2R_MULTIPLY_ADD(lanes) \
+  R2R_INLINE int32_tx##lanes r2r_dot1_int32_tx##lanes(int32_tx##lanes sum, int32_tx##lanes a, int32_tx##lanes b) { \
+    return sum + a * b; }
+#define R2R_MULTIPLY_ADD_AS(text, lanes) \
+  R2R_INLINE int32_tx##lanes r2r_dot1_int32_tx##lanes(int32_tx##lanes sum, int32_tx##lanes a, int32_tx##lanes b) { \
+    __asm__(text : "+" R2R_IN(lanes) (sum) : R2R_IN(lanes) (a), R2R_IN(lanes) (b)); return sum; }
+/* Of which the first is not negative: the upper halves of the lanes then add nothing. */
+#define R2R_MULTIPLY_ADD_PAIRS(lanes) \
+  R2R_INLINE int32_tx##lanes r2r_dot1_int32_tx##lanes(int32_tx##lanes sum, int32_tx##lanes a, int32_tx##lanes b) { \
+    return sum + r2r_pairs_int32_tx##lanes(a, (r2r_halves##lanes)b); }
+R2R_MULTIPLY_ADD(2)
+R2R_BYTES(2) R2R_BYTES(4) R2R_BYTES(8) R2R_BYTES(16)
+R2R_DOT(unsigned, 2) R2R_DOT(signed, 2) R2R_DOT(signed, 8) R2R_DOT(signed, 16)
+#if defined(__x86_64__) && defined(__AVX512VNNI__) && defined(__AVX512VL__)
+#define R2R_IN(lanes) "v"
+R2R_DOT_AS("vpdpbusd %2, %1, %0", unsigned, 4) R2R_DOT_AS("vpdpbusd %2, %1, %0", unsigned, 8)
+R2R_DOT_AS("vpdpbusd %2, %1, %0", unsigned, 16)
+R2R_MULTIPLY_ADD_AS("vpdpwssd %2, %1, %0", 4) R2R_MULTIPLY_ADD_AS("vpdpwssd %2, %1, %0", 8)
+R2R_MULTIPLY_ADD_AS("vpdpwssd %2, %1, %0", 16)
+#elif defined(__x86_64__) && defined(__AVXVNNI__)
+#define R2R_IN(lanes) "x"
+R2R_DOT_AS("{vex} vpdpbusd %2, %1, %0", unsigned, 4) R2R_DOT_AS("{vex} vpdpbusd %2, %1, %0", unsigned, 8)
+R2R_DOT(unsigned, 16)
+R2R_MULTIPLY_ADD_AS("{vex} vpdpwssd %2, %1, %0", 4) R2R_MULTIPLY_ADD_AS("{vex} vpdpwssd %2, %1, %0", 8)
+R2R_MULTIPLY_ADD(16)
+#elif defined(__x86_64__) && defined(__AVX2__)
+R2R_DOT_PAIRS("vpmaddwd %2, %1, %0", "x", "x", 4) R2R_DOT_PAIRS("vpmaddwd %2, %1, %0", "x", "x", 8)
+R2R_MULTIPLY_ADD_PAIRS(4) R2R_MULTIPLY_ADD_PAIRS(8)
+#if defined(__AVX512BW__)
+R2R_DOT_PAIRS("vpmaddwd %2, %1, %0", "v", "v", 16)
+R2R_MULTIPLY_ADD_PAIRS(16)
+#else
+R2R_DOT(unsigned, 16) R2R_MULTIPLY_ADD(16)
+#endif
+#elif defined(__x86_64__) && !defined(__AVX__)
+R2R_DOT_PAIRS("pmaddwd %2, %0", "x", "0", 4)
+R2R_MULTIPLY_ADD_PAIRS(4)
+R2R_DOT(unsigned, 8) R2R_DOT(unsigned, 16) R2R_MULTIPLY_ADD(8) R2R_MULTIPLY_ADD(16)
+#else
+R2R_MULTIPLY_ADD(4) R2R_MULTIPLY_ADD(8) R2R_MULTIPLY_ADD(16)
+R2R_DOT(unsigned, 4) R2R_DOT(unsigned, 8) R2R_DOT(unsigned, 16)
+#endif
+#if defined(__aarch64__) && defined(__ARM_FEATURE_DOTPROD)
+#define R2R_IN(lanes) "w"
+R2R_DOT_AS("sdot %0.4s, %1.16b, %2.16b", signed, 4)
+#else
+R2R_DOT(signed, 4)
+#endif
 
 
 typedef void (*r2r_task)(const void* arguments, int64_t begin, int64_t end);

@@ -1,11 +1,11 @@
-void r2r_stage_0(const int8_t* restrict b0, int32_t* restrict b1) {
+void r2r_stage_0(const int8_t* restrict b0, uint8_t* restrict b1) {
   R2R_INDEPENDENT
   for (int64_t i1 = 0; i1 < 128; ++i1) {
-    b1[i1] = (int32_t)b0[i1];
+    b1[i1] = (uint8_t)((int32_t)b0[i1] - -128);
   }
 }
 
-void r2r_stage_1(const int32_t* restrict b0, const int32_t* restrict b1, int32_t* restrict b2) {
+void r2r_stage_1(const int32_t* restrict b0, const uint8_t* restrict b1, int32_t* restrict b2, const int32_t* restrict b3) {
   {
     int32_t t1[64] __attribute__((aligned(64), unused));
     {
@@ -20,17 +20,17 @@ void r2r_stage_1(const int32_t* restrict b0, const int32_t* restrict b1, int32_t
       r2_7 = 0 - (int32_tx8){0};
       {
         __attribute__((unused)) int32_tx8 r3_0;
-        for (int64_t i4 = 0; i4 < 16; ++i4) {
+        for (int64_t i4 = 0; i4 < 4; ++i4) {
           __builtin_prefetch(&b0[i4 * 8 + 1024]);
           r3_0 = *(const int32_tx8*)&b0[i4 * 8];
-          r2_0 = r2_0 + b1[i4] * r3_0;
-          r2_1 = r2_1 + b1[i4 + 16] * r3_0;
-          r2_2 = r2_2 + b1[i4 + 32] * r3_0;
-          r2_3 = r2_3 + b1[i4 + 48] * r3_0;
-          r2_4 = r2_4 + b1[i4 + 64] * r3_0;
-          r2_5 = r2_5 + b1[i4 + 80] * r3_0;
-          r2_6 = r2_6 + b1[i4 + 96] * r3_0;
-          r2_7 = r2_7 + b1[i4 + 112] * r3_0;
+          r2_0 = r2r_dot4_unsigned_int32_tx8(r2_0, r2r_quad(&b1[i4 * 4]) - (int32_tx8){0}, r3_0);
+          r2_1 = r2r_dot4_unsigned_int32_tx8(r2_1, r2r_quad(&b1[i4 * 4 + 16]) - (int32_tx8){0}, r3_0);
+          r2_2 = r2r_dot4_unsigned_int32_tx8(r2_2, r2r_quad(&b1[i4 * 4 + 32]) - (int32_tx8){0}, r3_0);
+          r2_3 = r2r_dot4_unsigned_int32_tx8(r2_3, r2r_quad(&b1[i4 * 4 + 48]) - (int32_tx8){0}, r3_0);
+          r2_4 = r2r_dot4_unsigned_int32_tx8(r2_4, r2r_quad(&b1[i4 * 4 + 64]) - (int32_tx8){0}, r3_0);
+          r2_5 = r2r_dot4_unsigned_int32_tx8(r2_5, r2r_quad(&b1[i4 * 4 + 80]) - (int32_tx8){0}, r3_0);
+          r2_6 = r2r_dot4_unsigned_int32_tx8(r2_6, r2r_quad(&b1[i4 * 4 + 96]) - (int32_tx8){0}, r3_0);
+          r2_7 = r2r_dot4_unsigned_int32_tx8(r2_7, r2r_quad(&b1[i4 * 4 + 112]) - (int32_tx8){0}, r3_0);
         }
       }
       *(int32_tx8*)&t1[0] = r2_0;
@@ -44,21 +44,45 @@ void r2r_stage_1(const int32_t* restrict b0, const int32_t* restrict b1, int32_t
     }
     __asm__ volatile("" ::: "memory");
     for (int64_t i5 = 0; i5 < 8; ++i5) {
-      *(int32_tx8*)&b2[i5 * 8] = *(int32_tx8*)&t1[i5 * 8];
+      *(int32_tx8*)&b2[i5 * 8] = *(int32_tx8*)&t1[i5 * 8] + *(const int32_tx8*)&b3[0];
     }
   }
 }
 
 // The next file.
-void r2r_stage_0(const int8_t* restrict b0, int32_t* restrict b1);
+void r2r_stage_0(const int8_t* restrict b0, uint8_t* restrict b1);
 
-void r2r_stage_1(const int32_t* restrict b0, const int32_t* restrict b1, int32_t* restrict b2);
+void r2r_stage_1(const int32_t* restrict b0, const uint8_t* restrict b1, int32_t* restrict b2, const int32_t* restrict b3);
 
-void r2r_stage_2(int32_t* restrict b0, const int32_t* restrict b1) {
-  for (int64_t i1 = 0; i1 < 16; ++i1) {
+void r2r_stage_2(const int8_t* restrict b0, int32_t* restrict b1) {
+  for (int64_t i1 = 0; i1 < 8; ++i1) {
+    {
+      int32_t t2[1] __attribute__((aligned(64), unused));
+      t2[0] = 0;
+      {
+        int32_t t3[8] __attribute__((aligned(64), unused));
+        *(int32_tx8*)&t3[0] = 0 - (int32_tx8){0};
+        for (int64_t i4 = 0; i4 < 2; ++i4) {
+          *(int32_tx8*)&t3[0] = *(int32_tx8*)&t3[0] + r2r_wide_int8_tx8(*(const int8_tx8*)&b0[i4 * 8 + i1 * 16]);
+        }
+        *(int32_tx4*)&t3[0] = *(int32_tx4*)&t3[0] + *(int32_tx4*)&t3[4];
+        *(int32_tx2*)&t3[0] = *(int32_tx2*)&t3[0] + *(int32_tx2*)&t3[2];
+        R2R_INDEPENDENT
+        for (int64_t i5 = 0; i5 < 1; ++i5) {
+          t3[i5] = t3[i5] + t3[i5 + 1];
+        }
+        t2[0] = t2[0] + t3[0];
+      }
+      b1[i1] = t2[0] * -128;
+    }
+  }
+}
+
+void r2r_stage_3(int32_t* restrict b0, const int8_t* restrict b1) {
+  for (int64_t i1 = 0; i1 < 4; ++i1) {
     R2R_INDEPENDENT
     for (int64_t i2 = 0; i2 < 8; ++i2) {
-      b0[i2 + i1 * 8] = b1[i2 * 16 + i1];
+      b0[i2 + i1 * 8] = r2r_quad(&b1[i2 * 16 + i1 * 4]);
     }
   }
 }
@@ -68,16 +92,16 @@ R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k,
   if (t) r2r_lap(t, 0);
   r2r_stage_0(a[0], (void*)((char*)a[2] + 0));
   if (t) r2r_lap(t, t + 1);
-  r2r_stage_1((void*)((char*)k[0] + 0), (void*)((char*)a[2] + 0), a[1]);
+  r2r_stage_1((void*)((char*)k[0] + 0), (void*)((char*)a[2] + 0), a[1], (void*)((char*)k[0] + 128));
   if (t) r2r_lap(t, t + 2);
   return 0;
 }
 R2R_EXPORT int64_t r2r_entry_0_ahead(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
-  r2r_stage_0(k[0], (void*)((char*)k[2] + 0));
+  r2r_stage_2(k[0], (void*)((char*)k[1] + 128));
   if (t) r2r_lap(t, t + 1);
-  r2r_stage_2((void*)((char*)k[1] + 0), (void*)((char*)k[2] + 0));
+  r2r_stage_3((void*)((char*)k[1] + 0), k[0]);
   if (t) r2r_lap(t, t + 2);
   return 0;
 }
