@@ -41,13 +41,21 @@ _FAILED: Mapping[int, Verdict] = {
 }
 
 
+def _here() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # it was removed meanwhile
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What converting one model takes: its files, the folder to write into, options of ``convert``,
     and seconds after which it is stopped.
 
     With ``page`` a page that shows the model is written as well, with ``library`` a C library.
-    ``here`` is the folder that paths are relative to, wherever the job is done.
+    ``here`` is the folder that paths are relative to, wherever the job is done, None where it is
+    gone.
     """
 
     name: str
@@ -58,7 +66,7 @@ class Job:
     seconds: float
     page: bool = False
     library: bool = False
-    here: Path = field(default_factory=Path.cwd)
+    here: Path | None = field(default_factory=_here)
 
     def command(self) -> list[str]:
         """Return the words of the command."""

@@ -74,6 +74,17 @@ class Plan:
             yield f"{row.operator}: {', '.join(row.why)}" if row.why else row.operator
         yield from (f"dropped: {said}" for said in self.dropped)
 
+    def memory(self) -> str:
+        """Return in words what a run takes: weights, and other tensors with nothing fused."""
+        peak = "not known, --dims says the open extents"
+        if self.peak_bytes is not None:
+            peak = f"{self.peak_bytes / 1e6:.1f} MB with nothing fused"
+        return f"weights {self.weight_bytes / 1e6:.1f} MB, tensors alive at once {peak}"
+
+    def times(self) -> str:
+        """Return in words about how long building and one run take on each backend."""
+        return ", ".join(f"{name} {seconds:.1f} s" for name, seconds in self.seconds.items() if name != "planning")
+
     def to_dataframe(self) -> Any:
         """Return a row for each operator as a frame of pandas.
 

@@ -91,11 +91,9 @@ def _details(plan: Plan) -> Iterator[str]:
         return
     open_ = ", ".join(f"{name}: {type_}" for name, type_ in plan.open_inputs.items())
     yield f"open extents: {open_ or 'none'}"
-    peak = "not known" if plan.peak_bytes is None else f"{plan.peak_bytes / 1e6:.1f} MB with nothing fused"
-    yield f"memory: weights {plan.weight_bytes / 1e6:.1f} MB, tensors alive at once {peak}"
+    yield f"memory: {plan.memory()}"
     yield f"arithmetic of a run: {plan.operations} operations on floats"
-    times = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in plan.seconds.items() if name != "planning")
-    yield f"planned in {plan.seconds['planning']:.1f} s; building and a run take about: {times}"
+    yield f"planned in {plan.seconds['planning']:.1f} s; building and a run take about: {plan.times()}"
     takes = [name for name, why in plan.takers.items() if not why]
     yield f"taken by: {', '.join(takes)}"
     for name, why in plan.takers.items():

@@ -13,15 +13,29 @@ from relay2relax.migrate.report.model import Entry, Report
 # What Markdown, or the HTML in it, would act upon.
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 
+_PLANNED = (
+    "model",
+    "verdict",
+    "operators",
+    "as TensorIR",
+    "open inputs",
+    "memory",
+    "building and a run",
+    "taken by",
+    "why",
+)
+
 
 def plans_as_markdown(plans: Sequence[Plan]) -> str:
     """Return a table of ``plans`` with a row for each; what models say is text, never markup."""
     rows = (
         (one.model, one.verdict.value, str(one.calls), str(sum(row.tensorir for row in one.as_tensorir)),
-         "; ".join(one.why()))
+         ", ".join(f"{name}: {type_}" for name, type_ in one.open_inputs.items()),
+         "" if one.problems else one.memory(), one.times(),
+         ", ".join(name for name, why in one.takers.items() if not why), "; ".join(one.why()))
         for one in plans
     )  # fmt: skip
-    return _table(("model", "verdict", "operators", "as TensorIR", "why"), rows)
+    return _table(_PLANNED, rows)
 
 
 def report_as_markdown(report: Report) -> str:

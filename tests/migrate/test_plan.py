@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -156,8 +157,12 @@ def test_the_exit_code_says_the_worst(monkeypatch: pytest.MonkeyPatch, arguments
 def test_markdown_is_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(monkeypatch, "linear.relay", "typo.relay", "--markdown") == 3
     lines = capsys.readouterr().out.splitlines()
-    assert lines[2] == "| linear.relay | fine | 2 | 0 |  |"
-    assert lines[3].startswith("| typo.relay | unreadable | 0 | 0 | unknown operator \\`nn.rleu\\`")
+    cells = [cell.strip() for cell in lines[2].replace("\\", "").strip("|").split("|")]
+    assert cells[:5] == ["linear.relay", "fine", "2", "0", "data: float32[d, 4]"]
+    assert cells[5] == "weights 0.0 MB, tensors alive at once not known, --dims says the open extents"
+    assert re.fullmatch(r"numpy \d+\.\d s, c \d+\.\d s, tvm \d+\.\d s", cells[6])
+    assert (cells[7].split(", ")[-1], cells[8]) == ("tvm 0.27", "")
+    assert lines[3].startswith("| typo.relay | unreadable | 0 | 0 |  |  |  |  | unknown operator \\`nn.rleu\\`")
 
 
 def test_words_of_a_model_are_no_markup() -> None:
