@@ -25,6 +25,8 @@ from relay2relax.core.source import SourceRange, SourceText, visible
 _NO_LISTS = frozenset({".json", ".tar", ".params", ".safetensors", ".npz", ".npy", ".pt"})
 # Text of more bytes is a model.
 _LARGEST = 1 << 24
+# With so many mistakes a file is no list.
+_MOST = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,8 @@ def may_be_list(path: Path) -> bool:
 def read_list(path: Path) -> tuple[Place, ...]:
     """Return what a list names, each place once.
 
-    Raises FileError with a mistake for every line that names no file or folder, and ParseError
-    where no line names anything.
+    Raises FileError with a mistake for every line that names no file or folder, the first hundred,
+    and ParseError where no line names anything.
     """
     try:
         text = os.fsdecode(read_file(path).removeprefix(b"\xef\xbb\xbf"))
@@ -69,6 +71,8 @@ def read_list(path: Path) -> tuple[Place, ...]:
         where = SourceRange(str(path), number, column, number, column + len(name))
         problems += _problems(place, path, where)
         places.setdefault(place.path, place)
+        if len(problems) == _MOST:
+            break
     if problems:
         note = f"{str(path)!r} holds no model, so that it is read as a list of models: a path on each line"
         raise FileError([*problems[:-1], replace(problems[-1], notes=(note,))], SourceText(text, str(path)))

@@ -137,6 +137,13 @@ def test_every_mistake_of_a_list_is_said(nets: Path, monkeypatch: pytest.MonkeyP
         assert words in said
 
 
+def test_of_many_mistakes_a_hundred_are_said(tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("".join(f"net{number}.relay\n" for number in range(100_000)))
+    with pytest.raises(FileError) as problem:
+        find_artefacts([tmp_path / "list.txt"])
+    assert len(problem.value.diagnostics) == 100
+
+
 @pytest.mark.parametrize("content", [b"", b"# nothing\n\n"])
 def test_a_list_names_something(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "list.txt").write_bytes(content)
