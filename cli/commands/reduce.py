@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import re
+import shlex
 import sys
 import time
 from dataclasses import dataclass, replace
@@ -39,6 +42,23 @@ for row in report.rows:
 sys.exit(0 if report.agrees else 1)
 '''
 
+_COMMAND = '''"""Runs the command that fails, with the files beside this one, where reduce was called."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+here = Path(__file__).resolve().parent
+words = WORDS
+for name, file in (("{model}", "model.relay"), ("{inputs}", "inputs.npz")):
+    words = [word.replace(name, str(here / file)) for word in words]
+try:
+    code = subprocess.run(words, cwd=here / CALLED, timeout=SECONDS).returncode
+except subprocess.TimeoutExpired:
+    sys.exit("it takes more than SECONDS s")
+sys.exit(code if code >= 0 else 128 - code)
+'''
+
 
 @dataclass(frozen=True, slots=True)
 class How:
@@ -72,7 +92,7 @@ def run(values: Values, how: How, out: Path | None, resume: bool, force: bool, a
     module, arguments = values.read()
     with screen.progress("reducing"):
         found = parity.reduce(module, arguments, how.check(), kept.tell)
-    written = folder.write(_contents(found, how))
+    written = folder.write(_contents(found, how, folder.path))
     if as_json:
         outcome.deliver({**found.to_json(), "folder": str(folder.path), "files": [path.name for path in written]})
     else:
@@ -99,15 +119,23 @@ class _Kept:
             word = "fails" if one.failed else "does not"
             screen.detail(f"try {one.number}: {counted(one.calls, 'call')}, {word}")
         if one.part is not None and time.monotonic() - self.last > _SECONDS:
-            self.folder.write(_contents(one.part, self.how))
+            self.folder.write(_contents(one.part, self.how, self.folder.path))
             self.last = time.monotonic()
 
 
-def _contents(found: Reduced | RecordedPart, how: How) -> dict[str, Content]:
+def _contents(found: Reduced | RecordedPart, how: How, folder: Path) -> dict[str, Content]:
     contents: dict[str, Content] = {
         MODEL: print_module(found.module, exact_floats=True).encode(),
         INPUTS: npz_bytes(dict(found.inputs)),
     }
-    if not how.command:
-        contents[_SCRIPT] = _TEXT.replace("BACKENDS", repr(how.backends)).encode()
+    contents[_SCRIPT] = _script(how, folder).encode()
     return contents
+
+
+def _script(how: How, folder: Path) -> str:
+    """Return a script that fails as the part in ``folder`` does."""
+    if not how.command:
+        return _TEXT.replace("BACKENDS", repr(how.backends))
+    called = os.path.relpath(os.getcwd(), os.path.realpath(folder))
+    given = {"CALLED": repr(called), "SECONDS": f"{how.seconds:g}", "WORDS": repr(shlex.split(how.command))}
+    return re.sub("|".join(given), lambda found: given[found[0]], _COMMAND)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -170,6 +171,11 @@ def test_the_command_writes_a_part_that_shows_it(
     assert set(relay_ir.load_params(tmp_path / "net_reduced" / "inputs.npz")) == {
         param.name for param in module["main"].params
     }
+    # One command shows it, wherever it is called.
+    again = [sys.executable, str(tmp_path / "net_reduced" / "check.py")]
+    assert subprocess.run(again, cwd="/", check=False).returncode == 1
+    (tmp_path / "net_reduced" / "model.relay").write_text("erf(")
+    assert subprocess.run(again, cwd="/", check=False).returncode == 0
 
 
 @pytest.mark.parametrize("line", ["no-such-command-here {model}", ""])
