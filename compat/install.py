@@ -41,6 +41,8 @@ def install(version: str = "0.18") -> Callable[[], None]:
     sys.setrecursionlimit(max(limit, 10_000))  # as tvm.relay does: functors of scripts are recursive
 
     def uninstall() -> None:
+        if next(one for one in sys.meta_path if isinstance(one, LegacyFinder)) is not finder:
+            raise Relay2RelaxError("the facade was installed once more: what is installed last is taken out first")
         sys.meta_path.remove(finder)
         for name in finder.provided():
             del sys.modules[name]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import runpy
 import sys
 from collections.abc import Sequence
+from multiprocessing import spawn
 from pathlib import Path
+from typing import Any
 
 from relay2relax.compat.install import install
 from relay2relax.core.errors import FileError, Relay2RelaxError
@@ -30,11 +32,34 @@ def main(arguments: Sequence[str]) -> int:
         if rest[0] not in ("-m", "-c") and not Path(rest[0]).exists():
             raise FileError(f"there is no script {rest[0]}")
         install(version)
+        _install_in_children(version)
     except Relay2RelaxError as problem:
         print(problem, file=sys.stderr)
         return int(problem.first_kind.exit)
     run(rest)
     return 0
+
+
+class _Facade:
+    """What installs the facade where it is unpickled."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return install, (self.version,)
+
+
+def _install_in_children(version: str) -> None:
+    """Let processes that the script starts with multiprocessing have the facade before they import
+    the script again.
+    """
+    prepared = spawn.get_preparation_data
+
+    def with_facade(name: str) -> dict[str, Any]:
+        return {**prepared(name), "relay2relax": _Facade(version)}
+
+    spawn.get_preparation_data = with_facade  # what new processes read first
 
 
 def run(arguments: Sequence[str]) -> None:

@@ -29,6 +29,10 @@ The facade is in that process only, in front of a TVM that is installed. Names a
 they are used. Nodes, types and modules answer to TVM's names for their parts while it is there
 (`name_hint`, `checked_type`, `with_attr`, `mod["main"] = …`).
 
+A notebook has it from a cell that calls `compat.install()`. Processes that a script starts with
+`multiprocessing` have it too; other programs that a script starts do not. What is installed last is
+taken out first.
+
 What is different:
 
 - `relay.create_executor` runs programs on numpy. `relay.build` makes generated C; `llvm` and `c`

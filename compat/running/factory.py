@@ -15,7 +15,7 @@ from relay2relax.backends.runtime.virtual_machine import VirtualMachine
 from relay2relax.backends.vm.executable import Executable
 from relay2relax.compat.running.graph_executor import GraphModule, Module
 from relay2relax.compat.running.ndarray import NDArray
-from relay2relax.compat.running.targets import RUNNING, Target, backend_of
+from relay2relax.compat.running.targets import RUNNING, backend_of, chosen
 from relay2relax.core.dtype import Array
 from relay2relax.core.passes import PassContext as build_config
 from relay2relax.parity.beside.client import Served
@@ -54,7 +54,7 @@ class GraphExecutorFactoryModule:
             program = translator.translate(self.mod, params=self.bound)
             made = backends.build(program, "c")
             assert isinstance(made, Executable)
-            march = Target(self.target or "llvm").mcpu or "native"
+            march = chosen(self.target).mcpu or "native"
             self._built = Module(
                 lambda: VirtualMachine(made)["main"], inputs, outputs, dict(self.bound),
                 self.libmod_name, program, made, march,

@@ -132,17 +132,22 @@ def no_target() -> Iterator[None]:
         _current.reset(token)
 
 
+def chosen(target: object) -> Target:
+    """Return the first target that a script gives: of one, of several, of one for each device."""
+    if isinstance(target, Mapping) and "kind" not in target:
+        target = next(iter(target.values()))
+    if isinstance(target, (list, tuple)):
+        target = target[0]
+    return Target("llvm" if target is None else target)
+
+
 def backend_of(target: object, kinds: Sequence[str] = ("llvm", "c")) -> str:
     """Return the backend that stands for ``target``, which is one of ``kinds``.
 
     Raises UnsupportedError for targets that do not exist here, by their name, and for ``tvm`` where
     apache-tvm is not installed.
     """
-    if isinstance(target, Mapping) and "kind" not in target:
-        target = next(iter(target.values()))
-    if isinstance(target, (list, tuple)):
-        target = target[0]
-    kind = (Target("llvm") if target is None else Target(target)).kind.name
+    kind = chosen(target).kind.name
     if kind == "tvm" and kind in kinds and PathFinder.find_spec(kind) is None:
         raise UnsupportedError(mistake(running.LIBRARY, what="apache-tvm", problem="pip install relay2relax[tvm]"))
     if kind not in kinds:

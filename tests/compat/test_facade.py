@@ -100,6 +100,39 @@ def test_versions_that_relay_is_not_known_of_are_refused() -> None:
         compat.install("0.20")
 
 
+def test_what_is_installed_last_is_taken_out_first() -> None:
+    outer, inner = compat.install("0.18"), compat.install("0.6")
+    with pytest.raises(Relay2RelaxError, match="taken out first"):
+        outer()
+    inner()
+    import tvm
+
+    assert tvm.__version__ == "0.18.0"
+    outer()
+
+
+CHILDREN = """
+import multiprocessing
+from tvm import relay
+
+def doubled(value):
+    from tvm import relay
+    return relay.create_executor().evaluate(relay.const(value) + relay.const(value)).numpy().tolist()
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(doubled, [1, 2]))
+"""
+
+
+@pytest.mark.sweep(every=2)
+def test_processes_of_a_script_have_the_facade_too(tmp_path: Path) -> None:
+    # A new process imports the script before it does anything.
+    (tmp_path / "old.py").write_text(CHILDREN, encoding="utf-8")
+    done = python("-m", "relay2relax.compat", "old.py", folder=tmp_path)
+    assert done.stdout == "[2, 4]\n", done.stderr
+
+
 def test_names_that_are_absent_say_why() -> None:
     with compat.installed():
         from tvm import relay

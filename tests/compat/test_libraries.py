@@ -25,7 +25,8 @@ def built(shape: tuple[object, ...] = (2, 3)) -> object:
 
     x, w = relay.var("x", shape=shape), relay.var("w", shape=(4, 3))
     function = relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w) - relay.const(1.0)))
-    return relay.build(tvm.IRModule.from_expr(function), target="llvm", params={"w": tvm.nd.array(WEIGHT)})
+    target = {tvm.cpu(): "llvm"} if shape == (2, 3) else "llvm"
+    return relay.build(tvm.IRModule.from_expr(function), target=target, params={"w": tvm.nd.array(WEIGHT)})
 
 
 def run(library: object) -> np.ndarray:
