@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from relay2relax.ops.registry.attributes import attr_fields
@@ -142,6 +143,7 @@ def our_name(name: str, names: Sequence[str]) -> str:
     return other if other in names and name not in names else name
 
 
+@lru_cache(maxsize=None)
 def parameters(record: OpDef) -> tuple[str, ...]:
     """Return the names of an operator's parameters, inputs and attributes, in the order of TVM's
     function.

@@ -343,7 +343,7 @@ class Importer:
         stack: list[tuple[Message, dict[str, int]]] = [(graph, self.opsets)]
         while stack:
             body, opsets = stack.pop()
-            for node in protos.nodes_of(body):
+            for node in protos.nodes_of(body, attributes=False):
                 stack += [(held, opsets) for held in protos.graphs_of(node)]
                 key = (node.domain, node.operator)
                 if key in self.functions:

@@ -50,10 +50,11 @@ class Node:
         return f"{self.domain}.{self.operator}" if self.domain else self.operator
 
 
-def nodes_of(graph: Message, inside: str = "") -> Iterator[Node]:
-    """Yield the nodes of a graph or function in order."""
+def nodes_of(graph: Message, inside: str = "", attributes: bool = True) -> Iterator[Node]:
+    """Yield the nodes of a graph or function in order, without ``attributes`` none of theirs."""
     for number, node in enumerate(graph.node):
-        attrs = {text(one.name): _value(one) for one in node.attribute if not one.ref_attr_name}
+        named = node.attribute if attributes else ()
+        attrs = {text(one.name): _value(one) for one in named if not one.ref_attr_name}
         operator, domain, name = text(node.op_type), domain_of(node), text(node.name)
         inputs, outputs = tuple(map(text, node.input)), tuple(map(text, node.output))
         yield Node(operator, domain, name, inputs, outputs, attrs, name or f"{inside}{operator}_{number}", node)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, TypeAlias, Union
 
 from relay2relax.core.errors import ParseError, mistake
@@ -25,19 +26,28 @@ def check_node(node: Node, opset: int) -> None:
 
     Of operators that the standard does not have nothing is known.
     """
-    schema = schema_of(node, opset) or schema_of(node, _NEWEST)
-    if schema is None:
+    takes = _takes(node.domain, node.operator, opset)
+    if takes is None:
         return
+    least, most, kinds = takes
     count = len(node.inputs)
-    if not schema.min_input <= count <= schema.max_input:
-        most = "more" if schema.max_input > count else schema.max_input
-        raise _wrong(node, f"has {count} inputs, expected {schema.min_input} to {most}")
-    names = library().AttributeProto.AttributeType
+    if not least <= count <= most:
+        raise _wrong(node, f"has {count} inputs, expected {least} to {'more' if most > count else most}")
     for one in node.message.attribute:
-        known = schema.attributes.get(one.name)
-        if known is not None and one.type != known.type.value and (one.type, known.type.value) != _AS_FLOAT:
-            expected = names.Name(known.type.value)
+        known = kinds.get(one.name)
+        if known is not None and one.type != known and (one.type, known) != _AS_FLOAT:
+            names = library().AttributeProto.AttributeType
+            expected = names.Name(known)
             raise _wrong(node, f"has an attribute {one.name!r} of kind {names.Name(one.type)}, expected {expected}")
+
+
+@lru_cache(maxsize=1024)
+def _takes(domain: str, operator: str, opset: int) -> tuple[int, int, dict[str, int]] | None:
+    """Return how many inputs an operator has, least and most, and the kinds of its attributes."""
+    schema = _schema(domain, operator, opset) or _schema(domain, operator, _NEWEST)
+    if schema is None:
+        return None
+    return schema.min_input, schema.max_input, {name: one.type.value for name, one in schema.attributes.items()}
 
 
 def _wrong(node: Node, problem: str) -> ParseError:
@@ -52,10 +62,16 @@ def defaults_of(node: Node, opset: int) -> dict[str, Message]:
 
 
 def schema_of(node: Node, opset: int) -> Any:
+    """Return what ``onnx`` knows of a node's operator, None where that is nothing."""
+    return _schema(node.domain, node.operator, opset)
+
+
+@lru_cache(maxsize=1024)
+def _schema(domain: str, operator: str, opset: int) -> Any:
     onnx = library()
     try:
-        newest = onnx.defs.onnx_opset_version() if not node.domain else opset
-        return onnx.defs.get_schema(node.operator, min(opset, newest), node.domain)
+        newest = onnx.defs.onnx_opset_version() if not domain else opset
+        return onnx.defs.get_schema(operator, min(opset, newest), domain)
     except onnx.defs.SchemaError:
         return None
 

@@ -70,6 +70,9 @@ class Types:
 
     def of(self, expr: Expr) -> Type:
         """Return the type of ``expr``; raises what inference of its operators raises."""
+        known = self._known.get(expr)
+        if known is not None:
+            return known
         stack = [expr]
         while stack:
             node = stack[-1]
