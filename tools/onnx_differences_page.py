@@ -23,6 +23,7 @@ from imported.structure import inputs, operators, plain, recorded, without_names
 from legacy_tests import Outcome, run
 
 from relay2relax.relay_ir.frontend import from_onnx
+from relay2relax.relay_ir.frontend.onnx.operators import find_operator
 
 GOLDEN = golden_root() or Path("absent")
 PAGE = ROOT / "docs/reference/frontends/onnx-differences.md"
@@ -100,6 +101,26 @@ another:
 | test | same | TVM | here | why |
 |---|---|---|---|---|
 """
+# Why ONNX's operators are not imported that are not.
+ABSENT: dict[str, str] = {
+    r"String|Regex|TfIdf|CategoryMapper": "Relay has no strings",
+    r"ImageDecoder": "Relay reads no files of images",
+    r"ZipMap|DictVectorizer|CastMap": "Relay has no maps",
+    r"Classifier": "labels and scores of classes, of which one may be left out",
+    r"SVM": "support vectors are not read",
+    r"^TreeEnsemble$": "trees in the form of `ai.onnx.ml` 5; those of `TreeEnsembleRegressor` are read",
+    r"Det": "Relay has no determinant",
+    r"Gradient": "gradients are made by a pass",
+}
+OPERATORS = """
+## Operators
+
+Of the {all} operators of onnx {version}, its own, of `ai.onnx.ml` and of previews, {left} are not
+imported:
+
+| operators | why |
+|---|---|
+"""
 MODELS = """
 Eight of the recorded models came from PyTorch by way of ONNX. The same networks, exported and
 imported, are compared with them:
@@ -143,6 +164,22 @@ def models() -> list[str]:
     return rows
 
 
+def absent() -> str:
+    """Return the section of operators that are not imported."""
+    import onnx
+
+    left: dict[str, list[str]] = {}
+    schemas = onnx.defs.get_all_schemas()
+    for one in schemas:
+        defined = one.has_function or one.has_context_dependent_function
+        if not defined and find_operator(one.domain, one.name, one.since_version) is None:
+            why = next((said for pattern, said in ABSENT.items() if re.search(pattern, one.name)), "?")
+            left.setdefault(why, []).append(f"`{one.name}`")
+    rows = "".join(f"| {', '.join(sorted(names))} | {why} |\n" for why, names in sorted(left.items()))
+    count = sum(map(len, left.values()))
+    return OPERATORS.format(all=len(schemas), left=count, version=onnx.__version__) + rows
+
+
 def bare(name: str) -> str:
     """Return the name of a test, of ONNX's node tests that of the model."""
     return re.sub(r"^test_onnx_nodes\[\w+-|\[.*|\]$", "", name)
@@ -159,7 +196,7 @@ def written(outcome: Outcome, imports: Path) -> str:
     )  # fmt: skip
     text += "".join(f"| `{bare(name)}` | {TESTS.get(bare(name), '?')} |\n" for name in outcome.failed)
     every, same, rows = structures(imports)
-    return text + STRUCTURE.format(all=every, same=same) + "".join(rows) + MODELS + "".join(models())
+    return text + STRUCTURE.format(all=every, same=same) + "".join(rows) + MODELS + "".join(models()) + absent()
 
 
 def main(tvm: Path, onnx: Path) -> None:
