@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -36,25 +37,44 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
     return True
 
 
+# What converts one model on a worker of a cluster.
+WORKER = """
+import sys
+from pathlib import Path
+from relay2relax.migrate.conversion import Job, convert_one
+model, out = map(Path, sys.argv[1:])
+convert_one(Job("net", model, None, out, (), 600.0))
+"""
+
+
 @pytest.fixture
-def stuck(tmp_path: Path) -> tuple[list[str], dict[str, str]]:
-    """Return a migration that waits for a compiler which never ends, and its environment."""
+def stuck(tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """Return a folder with models, and an environment with a compiler that never ends."""
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "net.relay").write_text(RELU)
     compiler = tmp_path / "cc"
     # It says what it is, as the true one, and where it is to compile, a process of its own hangs.
     compiler.write_text(f'#!/bin/sh\ncase "$*" in *" -c "*) sh -c "sleep 300; : {tmp_path}";; *) exec cc "$@";; esac\n')
     compiler.chmod(0o755)
-    line = [sys.executable, "-m", "relay2relax", "migrate", str(tmp_path / "models"), "--out", str(tmp_path / "out")]
-    return line, {**os.environ, "CC": str(compiler), "RELAY2RELAX_CACHE": str(tmp_path / "cache")}
+    return tmp_path / "models", {**os.environ, "CC": str(compiler), "RELAY2RELAX_CACHE": str(tmp_path / "cache")}
 
 
 @pytest.mark.compiler
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("words", "number"),
+    [
+        (("-m", "relay2relax", "migrate", "{models}", "--out", "{out}"), signal.SIGKILL),
+        (("-m", "relay2relax", "migrate", "{models}", "--out", "{out}"), signal.SIGINT),
+        (("-c", WORKER, "{models}/net.relay", "{out}"), signal.SIGKILL),
+    ],
+    ids=["killed", "interrupted", "killed-worker"],
+)
 def test_nothing_is_left_of_a_migration_that_is_ended(
-    stuck: tuple[list[str], dict[str, str]], tmp_path: Path, number: signal.Signals
+    stuck: tuple[Path, dict[str, str]], tmp_path: Path, words: tuple[str, ...], number: signal.Signals
 ) -> None:
-    line, environment = stuck
+    models, environment = stuck
+    places = {"{models}": str(models), "{out}": str(tmp_path / "out")}
+    line = [sys.executable, *(re.sub("{models}|{out}", lambda found: places[found[0]], word) for word in words)]
     process = subprocess.Popen(line, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         assert until(lambda: any("sleep 300" in one for one in alive(str(tmp_path)))), "the compiler was not called"
