@@ -2,12 +2,12 @@
 float64 the right one?
 
     python tests/parity/oracle_run.py --state FOLDER [--files operators] [--seeds 1]
-    python tests/parity/oracle_run.py --state FOLDER --verify
+    python tests/parity/oracle_run.py --state FOLDER [--seeds 1] --verify [--most 1500000]
 
 A line for each run that is apart by more than 4 units in the last place goes to a file in FOLDER.
-With ``--verify`` those are computed in numbers of 120 bits, where they are small enough, and the
-verdicts held against that. What was done is not done again, so that this may be ended at any time;
-all of it takes hours.
+With ``--verify`` those are computed in numbers of 120 bits, where they compute at most so many, and
+the verdicts held against that: of one run of each case first, then of the others. What was done is
+not done again, so that this may be ended at any time; all of it takes an hour or two.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 from golden_folder import golden_root
 from known_differences import VALUES
 from oracle.apart import Run, both, may_be_apart, of_group, ulps
-from oracle.exact import NotExactError, exact_outputs, in_bits, share
+from oracle.exact import MOST, NotExactError, exact_outputs, in_bits, share
 from passes_swept.programs import InC
 from recorded_cases import VALUED_FILES
 
@@ -98,14 +98,14 @@ def remembered(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def verified(run: Run, in_c: InC) -> list[dict[str, Any]]:
+def verified(run: Run, in_c: InC, most: int) -> list[dict[str, Any]]:
     """Return a line for each output of a run that is apart: whether the verdict is right."""
     head = {"id": run.case["id"], "seed": run.seed}
     signal.alarm(SECONDS)
     try:
         results = both(run, in_c)
         with in_bits(120):
-            exact = exact_outputs(run.recorded.module, run.recorded.given)
+            exact = exact_outputs(run.recorded.module, run.recorded.given, most)
         judged = parity.judge(run.recorded.module, run.recorded.given, results)
         return [
             {**head, "output": one.output, **verdict(one, results, exact[one.output])}
@@ -127,7 +127,7 @@ def verdict(judged: parity.Judgement, results: Mapping[str, Sequence[Array]], ex
     return {"right": bool(set(judged.nearest) <= set(nearest)), "exact": errors, "off": off}
 
 
-def verify(state: Path, name: str, seeds: int, every: bool) -> None:
+def verify(state: Path, name: str, seeds: int, every: bool, most: int) -> None:
     """Hold the verdicts of a file against exact numbers: of a run of each case, or of every run."""
     target = state / f"{name}.verified"
     done = {(one["id"], one["seed"]) for one in remembered(target)}
@@ -142,7 +142,7 @@ def verify(state: Path, name: str, seeds: int, every: bool) -> None:
         for run in found:
             if (run.case["id"], run.seed) in wanted:
                 with target.open("a") as stream:
-                    stream.writelines(json.dumps(line) + "\n" for line in verified(run, in_c))
+                    stream.writelines(json.dumps(line) + "\n" for line in verified(run, in_c, most))
         print(name, at + GROUP, "of", len(todo), flush=True)
 
 
@@ -152,6 +152,7 @@ def main() -> None:
     parser.add_argument("--files", default=",".join(FILES))
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--verify", action="store_true")
+    parser.add_argument("--most", type=int, default=MOST)
     args = parser.parse_args()
     signal.signal(signal.SIGALRM, expired)
     args.state.mkdir(exist_ok=True)
@@ -159,7 +160,7 @@ def main() -> None:
     if args.verify:
         for every in (False, True):
             for name in names:
-                verify(args.state, name, args.seeds, every)
+                verify(args.state, name, args.seeds, every, args.most)
         return
     for name in names:
         state = args.state / f"{name}.jsonl"

@@ -197,7 +197,7 @@ class _Writer:
         return f"integer({said})"
 
 
-def _kernel(op: OpDef, attrs: Any, types: Sequence[Any], out: Any) -> Callable[..., None]:
+def _kernel(op: OpDef, attrs: Any, types: Sequence[Any], out: Any, most: int) -> Callable[..., None]:
     func = lower_call(op, attrs, tuple(types), out, "exact")
     writer = _Writer()
     params = [writer.name(buffer) for buffer in func.buffers]
@@ -205,7 +205,7 @@ def _kernel(op: OpDef, attrs: Any, types: Sequence[Any], out: Any) -> Callable[.
     for buffer in func.root_buffers:
         writer.buffer(1, buffer)
     writer.statement(func.body, 1)
-    if writer.stores > MOST:
+    if writer.stores > most:
         raise NotExactError("it is too long")
     exec("\n".join(writer.lines), writer.scope)  # noqa: S102 - it is written above
     run: Callable[..., None] = writer.scope["run"]
@@ -225,15 +225,15 @@ def _exactly(array: Any) -> Any:
     return found
 
 
-def exact_outputs(mod: IRModule, arguments: Sequence[Any]) -> list[Any]:
+def exact_outputs(mod: IRModule, arguments: Sequence[Any], most: int = MOST) -> list[Any]:
     """Return the outputs of ``main``, arrays of exact numbers.
 
-    Raises NotExactError for programs with branches or functions, and for operators whose
-    definitions look at bits.
+    Raises NotExactError for programs with branches or functions, for operators whose definitions
+    look at bits, and for what computes more than ``most`` numbers.
     """
     main = mod["main"]
     values: dict[Expr, Any] = dict(zip(main.params, map(_exactly, arguments), strict=True))
-    left = [MOST]
+    left = [most]
 
     def tick() -> None:
         left[0] -= 1
@@ -253,7 +253,7 @@ def exact_outputs(mod: IRModule, arguments: Sequence[Any]) -> list[Any]:
             case TupleGetItem(inner, index):
                 values[node] = values[inner][index]
             case Call(Op(), args):
-                values[node] = _called(mod, node, [values[one] for one in args], tick)
+                values[node] = _called(mod, node, [values[one] for one in args], tick, most)
             case Op():
                 pass
             case _:
@@ -261,7 +261,7 @@ def exact_outputs(mod: IRModule, arguments: Sequence[Any]) -> list[Any]:
     return _flat(values[main.body])
 
 
-def _called(mod: IRModule, call: Call, args: Sequence[Any], tick: Callable[[], None]) -> Any:
+def _called(mod: IRModule, call: Call, args: Sequence[Any], tick: Callable[[], None], most: int) -> Any:
     assert isinstance(call.op, Op)
     op = relay_op(call.op.name)
     if op is None:
@@ -275,7 +275,7 @@ def _called(mod: IRModule, call: Call, args: Sequence[Any], tick: Callable[[], N
     fields = out.fields if isinstance(out, TupleType) else (out,)
     shapes = [[static(one) or 0 for one in field.shape] for field in fields if isinstance(field, TensorType)]
     made = [np.empty(shape, np.object_) for shape in shapes]
-    _kernel(op, call.attrs, given, out)(tick, *_flat(tuple(args)), *made)
+    _kernel(op, call.attrs, given, out, most)(tick, *_flat(tuple(args)), *made)
     return tuple(made) if isinstance(out, TupleType) else made[0]
 
 
