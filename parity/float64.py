@@ -15,13 +15,16 @@ from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import translating
 from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.lower import lower_call
+from relay2relax.ops.registry.types import TensorType
 from relay2relax.parity.tables import data_frame, html_table
-from relay2relax.relay_ir.inference.infer import infer_type
+from relay2relax.relay_ir.inference.fixed_extents import fix_extents
+from relay2relax.relay_ir.inference.infer import infer_type, typed_module
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Function, Let, Match, Op, Var
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import nodes, rewrite
 from relay2relax.relay_ir.ir.types import floats_as
 from relay2relax.relay_ir.transform.infrastructure import map_functions
+from relay2relax.tir.extent import is_any
 from relay2relax.tir.ir.expr import BufferLoad, Cast, FloatImm
 from relay2relax.tir.ir.visit import all_expressions, subexpressions
 from relay2relax.translator.arguments import Argument, flatten
@@ -111,16 +114,35 @@ def judge(
 ) -> tuple[Judgement, ...]:
     """Return for each float output of ``mod`` how far ``results`` are from it in float64.
 
-    ``arguments`` are those that the ``results`` were computed of, by the names of programs.
-    Raises UnsupportedError where ``mod`` cannot be said in float64, and what running raises.
+    ``arguments`` are those that the ``results`` were computed of, by the names of programs. Extents
+    that ``mod`` leaves open are theirs. Raises UnsupportedError where ``mod`` cannot be said in
+    float64, and what running raises.
     """
-    exact = flatten(create_executor("debug", in_float64(mod), backend="numpy").evaluate()(*map(_wide, arguments)))
+    wide = in_float64(_closed(mod, arguments))
+    exact = flatten(create_executor("debug", wide, backend="numpy").evaluate()(*map(_wide, arguments)))
     found = []
     for output, right in enumerate(exact):
         given = {name: arrays[output] for name, arrays in results.items()}
         if given and all(is_float(of_array(one)) for one in given.values()):
             found.append(Judgement(output, {name: _error(one, right) for name, one in given.items()}))
     return tuple(found)
+
+
+def _closed(mod: IRModule, arguments: Sequence[Argument]) -> IRModule:
+    """Return ``mod`` with the extents of ``arguments`` for those that it leaves open, so that what
+    operators are defined by can be looked at; itself where it takes no such extents.
+    """
+    mod = typed_module(mod)
+    dims: dict[str, list[int | None]] = {}
+    for param, value in zip(mod["main"].params, arguments, strict=False):
+        type_ = mod.types[param]
+        if isinstance(type_, TensorType) and isinstance(value, np.ndarray) and value.ndim == type_.rank:
+            pairs = zip(type_.shape, value.shape, strict=True)
+            dims[param.name] = [extent if is_any(known) else None for known, extent in pairs]
+    try:
+        return fix_extents(mod, dims)
+    except Relay2RelaxError:
+        return mod
 
 
 class Collected:

@@ -101,3 +101,13 @@ def test_what_is_defined_by_narrow_floats_has_no_verdict() -> None:
     }"""
     with pytest.raises(UnsupportedError, match=r"image\.resize1d is defined by float32 within"):
         parity.in_float64(relay_ir.infer_type(relay_ir.parse(text)))
+
+
+def test_open_extents_are_those_of_the_arguments() -> None:
+    text = """#[version = "0.0.5"]
+    def @main(%x: Tensor[(?, 4, 4), float32]) {
+      image.resize1d(%x, size=[8], roi=[0f, 0f], method="cubic", rounding_method="")
+    }"""
+    mod, x = relay_ir.infer_type(relay_ir.parse(text)), np.ones((2, 4, 4), np.float32)
+    with pytest.raises(UnsupportedError, match=r"image\.resize1d is defined by float32 within"):
+        parity.judge(mod, [x], {"some": [np.ones((2, 4, 8), np.float32)]})
