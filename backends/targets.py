@@ -27,13 +27,17 @@ TARGETS = ("numpy", "c", "tvm")
 
 
 @overload
-def build(module: IRModule, target: Literal["numpy", "c"] = "numpy", *, checked: bool = False) -> Executable: ...
+def build(
+    module: IRModule, target: Literal["numpy", "c"] = "numpy", *, checked: bool = False, strict_nan: bool = False
+) -> Executable: ...
 @overload
-def build(module: IRModule, target: Literal["tvm"], *, checked: bool = False) -> TvmExecutable: ...
+def build(
+    module: IRModule, target: Literal["tvm"], *, checked: bool = False, strict_nan: bool = False
+) -> TvmExecutable: ...
 @overload
-def build(module: IRModule, target: str, *, checked: bool = False) -> AnyExecutable: ...
+def build(module: IRModule, target: str, *, checked: bool = False, strict_nan: bool = False) -> AnyExecutable: ...
 @collection_paused()
-def build(module: IRModule, target: str = "numpy", *, checked: bool = False) -> AnyExecutable:
+def build(module: IRModule, target: str = "numpy", *, checked: bool = False, strict_nan: bool = False) -> AnyExecutable:
     """Return the executable of ``module`` on ``target``.
 
     What depends on constants alone is computed here, once: for ``numpy`` by folding, for ``c`` by
@@ -42,7 +46,9 @@ def build(module: IRModule, target: str = "numpy", *, checked: bool = False) -> 
 
     On ``c`` an index that is not proved to lie in its tensor is looked at when it is used; with
     ``checked`` every access is, which is slower. A call raises ExecutionError for one that lies
-    outside. ``numpy`` always looks, ``tvm`` never. Raises
+    outside. ``numpy`` always looks, ``tvm`` never. ``c`` convolves by Winograd's algorithm where
+    that pays: a NaN or an infinity in the data then reaches the 4x4 results of its tile, and with
+    ``strict_nan`` only those that it has a part in, which is slower. Raises
     UnsupportedError for another target and for what the target cannot express, CompilerError where
     the C compiler is missing.
     """
@@ -56,7 +62,7 @@ def build(module: IRModule, target: str = "numpy", *, checked: bool = False) -> 
         case "c":
             from relay2relax.backends.vm.native import build_native
 
-            return build_native(module, checked)
+            return build_native(module, checked, strict_nan)
         case "tvm":
             from relay2relax.backends import tvm
 

@@ -37,8 +37,9 @@ class Machine:
     how many of the second's it gets in a cycle, those of a line, and how many before it is read
     memory is asked for; multiply-adds and loads of whole vectors that begin
     in a cycle, cycles until the sum of a multiply-add is there, and whether one reads a single
-    number from memory for all lanes;
-    the dtype of the bytes that it multiplies with int8, None where it has no instruction for them.
+    number from memory for all lanes; the dtype of the bytes that it multiplies with int8, None
+    where it has no instruction for them; and whether convolutions may be transformed, which spreads
+    what is not a number.
     """
 
     vector_bytes: int = 32
@@ -54,6 +55,7 @@ class Machine:
     latency: int = 4
     broadcasts: bool = False
     byte: str | None = "uint8"
+    transforms: bool = True
 
     def lanes(self, dtype: str) -> int:
         """Return how many elements one vector register holds."""

@@ -111,8 +111,8 @@ def _described(entry: Entry) -> Entry:
     return replace(entry, func=_signature(entry.func), stages=stages)
 
 
-def place_of(module: IRModule, checked: bool) -> Place | None:
-    """Return where the build of ``module``, ``checked`` or not, belongs.
+def place_of(module: IRModule, checked: bool, strict_nan: bool = False) -> Place | None:
+    """Return where the build of ``module``, ``checked`` and ``strict_nan`` or not, belongs.
 
     None for a module that has to be built anew.
 
@@ -127,7 +127,8 @@ def place_of(module: IRModule, checked: bool) -> Place | None:
     if found is None:
         return None
     text, arrays = found
-    return Place(f"{content_key(find_compiler(), sources, text, 'checked' if checked else '')}.build", arrays)
+    options = f"{'checked' if checked else ''}{' strict' if strict_nan else ''}"
+    return Place(f"{content_key(find_compiler(), sources, text, options)}.build", arrays)
 
 
 @lru_cache(maxsize=None)

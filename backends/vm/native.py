@@ -39,7 +39,7 @@ from relay2relax.tir.ir.expr import Buffer
 from relay2relax.tir.ir.stmt import PrimFunc
 
 
-def build_native(module: IRModule, checked: bool = False) -> Executable:
+def build_native(module: IRModule, checked: bool = False, strict_nan: bool = False) -> Executable:
     """Return the executable of ``module`` on target c, found in the cache where one of its
     structure was built before.
 
@@ -48,13 +48,13 @@ def build_native(module: IRModule, checked: bool = False) -> Executable:
     """
     # What is kept was built without limits, or with them: such loops are compiled, or are not.
     unbounded = any(isinstance(one, PrimFunc) and may_not_end(one) for one in module.functions.values())
-    place = None if active() is not None and unbounded else place_of(module, checked)
+    place = None if active() is not None and unbounded else place_of(module, checked, strict_nan)
     if place is None:
-        return _build(module, checked)
+        return _build(module, checked, strict_nan)
     found = place.load()
     if found is not None:
-        return replace(found, complete=lambda: _build(module, checked))
-    executable = _build(module, checked)
+        return replace(found, complete=lambda: _build(module, checked, strict_nan))
+    executable = _build(module, checked, strict_nan)
     place.store(executable)
     return executable
 
@@ -86,9 +86,10 @@ class NativeBuild:
         return "\n".join(unit.text for unit in self.units) or str(self.module)
 
 
-def _build(module: IRModule, checked: bool) -> Executable:
+def _build(module: IRModule, checked: bool, strict_nan: bool) -> Executable:
+    machine = replace(find_compiler().machine, transforms=not strict_nan)
     with ThreadPoolExecutor(1) as beside:
-        build = Sequential(STEPS, "c.Build")(NativeBuild(module, find_compiler().machine, beside, checked=checked))
+        build = Sequential(STEPS, "c.Build")(NativeBuild(module, machine, beside, checked=checked))
     assert build.executable is not None
     return build.executable
 

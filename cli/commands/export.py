@@ -67,6 +67,7 @@ def run(
     force: bool,
     checked: bool,
     as_json: bool,
+    strict_nan: bool = False,
 ) -> None:
     """Write what ``model`` becomes into ``out``, or ``<name>_c``, ``<name>_onnx`` or
     ``<name>_tvm``, and say which files it is.
@@ -91,7 +92,9 @@ def run(
         else:
             bound = values if bind_params else None
             relax = translator.translate(module, via, params=bound, dims=extents, partitions="inline")
-            made = backends.library_files(relax, stem, place.march, checked, target=place.target, cpu=place.cpu)
+            made = backends.library_files(
+                relax, stem, place.march, checked, target=place.target, cpu=place.cpu, strict_nan=strict_nan
+            )
             contents = {**made, **_pages(made, module, values, extents, model.name)}
     with screen.progress("writing"):
         written = folder.write(contents)

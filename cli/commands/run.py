@@ -30,7 +30,8 @@ Program: TypeAlias = Union[Way, Literal["script"]]
 class How:
     """Which program runs where: on a ``backend``, with a ``library`` for some operators.
 
-    ``chart`` is the file that a profile is written to. apache-tvm runs on a ``device``.
+    ``chart`` is the file that a profile is written to. apache-tvm runs on a ``device``. With
+    ``strict_nan`` C transforms no convolution.
     """
 
     via: Program
@@ -39,6 +40,7 @@ class How:
     profile: bool
     chart: Path | None = None
     device: str = "cpu"
+    strict_nan: bool = False
 
     def __post_init__(self) -> None:
         if self.library and (self.backend == "tvm" or self.via not in ("graph", "script")):
@@ -205,7 +207,7 @@ def _run_relax(
 
 def _built(program: relax_ir.IRModule, how: How) -> AnyExecutable:
     if how.device == "cpu":
-        return backends.build(program, target=how.backend)
+        return backends.build(program, target=how.backend, strict_nan=how.strict_nan)
     from relay2relax.backends import tvm
 
     return tvm.build(program, device=how.device)

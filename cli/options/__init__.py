@@ -149,6 +149,13 @@ TargetOption = Annotated[
         "aarch64-linux-gnu. With --format tvm llvm, which is this processor, or cuda, which is GPUs.",
     ),
 ]
+StrictNan = Annotated[
+    bool,
+    typer.Option(
+        "--strict-nan",
+        help="Let a NaN or an infinity reach those results alone that it has a part in: no convolution by Winograd.",
+    ),
+]
 CpuOption = Annotated[
     Optional[str],
     typer.Option("--cpu", help="The processor that a C library is for, as the compiler calls it, such as neoverse-n1."),

@@ -24,6 +24,7 @@ from relay2relax.cli.options import (
     Quantised,
     QuantisedOption,
     Schedule,
+    StrictNan,
     TargetOption,
     Via,
     ViaOption,
@@ -215,6 +216,7 @@ def export(
     checked: Annotated[
         bool, typer.Option("--checked", help="Look at every access; otherwise at those that data decide.")
     ] = False,
+    strict_nan: StrictNan = False,
     as_json: AsJson = False,
 ) -> None:
     """Write MODEL as a C library that needs no Python, as an ONNX model, or as a library that
@@ -229,7 +231,7 @@ def export(
     _needs_params(bind_params, params)
     place = command.place_of(form.value, target, cpu, arch, march)
     command.run(model, params, form.value, out, via.value, bind_params, dims or [], place, allow_missing, force,
-                checked, as_json)  # fmt: skip
+                checked, as_json, strict_nan)  # fmt: skip
 
 
 def _needs_params(bind_params: bool, params: Path | None) -> None:

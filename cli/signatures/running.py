@@ -21,6 +21,7 @@ from relay2relax.cli.options import (
     Params,
     RunVia,
     Seed,
+    StrictNan,
 )
 from relay2relax.cli.options.comparisons import Comparisons, reads_comparisons
 from relay2relax.cli.options.models import reads_a_model
@@ -144,6 +145,7 @@ def run(
             help="Write the profile: a flame chart, .html, or Chrome's trace, .json.",
         ),
     ] = None,
+    strict_nan: StrictNan = False,
     as_json: AsJson = False,
 ) -> None:
     """Run MODEL, as Relay or translated, and print or save its outputs.
@@ -152,6 +154,7 @@ def run(
     """
     from relay2relax.cli.commands import run as command
 
-    how = command.How(command.chosen_via(model, via.value if via else None, backend.value), backend.value,
-                      library and library.value, profile or chart is not None, chart, device.value)  # fmt: skip
+    program = command.chosen_via(model, via.value if via else None, backend.value)
+    how = command.How(program, backend.value, library and library.value, profile or chart is not None, chart,
+                      device.value, strict_nan)  # fmt: skip
     command.run(model, params, inputs, how, seed, dims or [], out, allow_missing, require_params, force, as_json)

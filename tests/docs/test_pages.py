@@ -35,6 +35,8 @@ RUN_ELSEWHERE = {Path("docs/reference/errors.md")}
 
 def _missing(need: str) -> bool:
     match need:
+        case "arm":
+            return shutil.which("aarch64-linux-gnu-gcc") is None
         case "compiler":
             return not any(map(shutil.which, ("cc", "gcc", "clang")))
         case "graphviz":

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from relay2relax.backends.c.codegen.header import with_includes
 from relay2relax.backends.c.codegen.program import generate
+from relay2relax.backends.c.codegen.threads import POOL
 from relay2relax.backends.c.export.library import MARK_BYTES, Block, Library, Weights, c_name, describe
 from relay2relax.backends.c.export.makefile import makefile_text
 from relay2relax.backends.c.export.sets import levels, set_name, sets_text
@@ -53,6 +54,7 @@ def export_c(
     cpu: str = "",
     force: bool = False,
     checked: bool = False,
+    strict_nan: bool = False,
 ) -> tuple[Path, ...]:
     """Write ``main`` of ``program`` as a C library into ``folder``, all files or none.
 
@@ -63,7 +65,8 @@ def export_c(
     """
     output = OutputFolder(Path(folder), Origin("export_c", c_name(name)), force=force)
     output.check([])
-    return output.write(library_files(program, name, march, checked, target=target, cpu=cpu))
+    made = library_files(program, name, march, checked, target=target, cpu=cpu, strict_nan=strict_nan)
+    return output.write(made)
 
 
 def library_files(
@@ -75,6 +78,7 @@ def library_files(
     embedded: bool = False,
     target: str = "",
     cpu: str = "",
+    strict_nan: bool = False,
 ) -> dict[str, Content]:
     """Return the files of ``main`` of ``program`` as a C library, by their names.
 
@@ -86,7 +90,8 @@ def library_files(
     library for ``wasm32`` there is ``NAME.js``, with which a web page runs it. Constants of the
     program become the file of weights; symbolic extents are int64 parameters. With ``checked``
     every access looks whether it is inside, not only those that data decide. ``embedded``
-    weights are part of the library, as :func:`shared_objects` makes it.
+    weights are part of the library, as :func:`shared_objects` makes it. With ``strict_nan`` no
+    convolution is transformed, as in :func:`relay2relax.backends.build`.
 
     Raises UnsupportedError where ``main`` is more than one block of tensor programs on tensors
     (branches, calls of functions, shapes that data decide) and for a list of other instruction
@@ -102,14 +107,12 @@ def library_files(
     if not isinstance(function, rx.Function):
         raise UnsupportedError("only a module with a Relax function `main` can be exported", kind=running.EXPORT)
     block = Block(function)
-    funcs = [] if block.call is None else [merged.module.functions[block.call.func]]
-    kernels = [func for func in funcs if isinstance(func, PrimFunc)]
+    func = None if block.call is None else merged.module.functions[block.call.func]
+    kernels = [func] if isinstance(func, PrimFunc) else []
     compilers = {set_name(name, one) if sets else name: find_compiler(one, target, cpu) for one in sets or (march,)}
+    machines = {own: replace(one.machine, transforms=not strict_nan) for own, one in compilers.items()}
     spans = spans_of_arrays(merged.constants)
-    made = {
-        own: generate(kernels, one.machine, merged.constants, checked=checked, spans=spans)
-        for own, one in compilers.items()
-    }
+    made = {own: generate(kernels, one, merged.constants, POOL, checked, spans) for own, one in machines.items()}
     # What one instruction set keeps, all of them do: they read one file.
     weights = Weights()
     for entry in (one for _, entries in made.values() for one in entries.values()):

@@ -97,8 +97,10 @@ class _Convolution:
 
 def with_winograd(program: Program, machine: Machine) -> Program:
     """Return ``program`` with convolutions of constant weights in fewer multiplications, where that
-    pays.
+    pays, and the machine's code may spread what is not a number.
     """
+    if not machine.transforms:
+        return program
     stages: list[Part] = []
     known = set(program.known)
     for stage in program.stages:

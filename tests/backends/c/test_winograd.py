@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from relay2relax import backends, relay_ir, translator
 from relay2relax.backends.c.loaded_module import compile_prim_funcs
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.schedule import schedule
@@ -125,3 +126,29 @@ def test_results_are_within_the_tolerance_on_any_number_of_threads(
         agreement = difference(found[0][name], expected, 9 * x.shape[3])
         assert agreement.agrees, agreement
         assert (found[0][name] == found[1][name]).all()
+
+
+@pytest.mark.compiler
+def test_strict_nan() -> None:
+    """What is not a number reaches those results alone that it has a part in, where that is asked
+    for; the cache knows the two builds apart.
+    """
+    text = """#[version = "0.0.5"]
+def @main(%x: Tensor[(1, 64, 56, 56), float32], %w: Tensor[(64, 64, 3, 3), float32],
+          %v: Tensor[(64, 64, 1, 1), float32]) {
+  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1]);
+  %1 = nn.conv2d(%0, %v, kernel_size=[1, 1]);
+  nn.conv2d(%1, %v, kernel_size=[1, 1])
+}"""
+    program = translator.via_graph(
+        relay_ir.infer_type(relay_ir.parse(text)), {"w": normal(64, 64, 3, 3), "v": normal(64, 64, 1, 1)}
+    )
+    image = normal(1, 64, 56, 56)
+    image[0, 5, 20, 30], image[0, 7, 40, 0] = np.nan, np.inf
+    expected = np.zeros((56, 56), bool)
+    expected[19:22, 29:32] = expected[39:42, 0:2] = True
+    for strict in (False, True, False):
+        machine = backends.VirtualMachine(backends.build(program, target="c", strict_nan=strict))
+        broken = ~np.isfinite(np.asarray(machine["main"](image))[0])
+        assert broken[:, expected].all()
+        assert (broken == expected).all() == strict
