@@ -5,7 +5,8 @@ from __future__ import annotations
 import runpy
 import sys
 from collections.abc import Sequence
-from multiprocessing import spawn
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
         if rest[0] not in ("-m", "-c") and not Path(rest[0]).exists():
             raise FileError(f"there is no script {rest[0]}")
         install(version)
-        _install_in_children(version)
+        sys.meta_path.insert(0, _Children(version))
     except Relay2RelaxError as problem:
         print(problem, file=sys.stderr)
         return int(problem.first_kind.exit)
@@ -50,16 +51,32 @@ class _Facade:
         return install, (self.version,)
 
 
-def _install_in_children(version: str) -> None:
-    """Let processes that the script starts with multiprocessing have the facade before they import
-    the script again.
+class _Children(MetaPathFinder):
+    """Lets processes that the script starts with multiprocessing have the facade before they import
+    the script again; nothing of multiprocessing is imported for it.
     """
-    prepared = spawn.get_preparation_data
 
-    def with_facade(name: str) -> dict[str, Any]:
-        return {**prepared(name), "relay2relax": _Facade(version)}
+    def __init__(self, version: str) -> None:
+        self.facade = _Facade(version)
 
-    spawn.get_preparation_data = with_facade  # what new processes read first
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if fullname != "multiprocessing.spawn":
+            return None
+        spec = PathFinder.find_spec(fullname, path)
+        if spec is not None and spec.origin is not None:
+            spec.loader = _Spawning(fullname, spec.origin)
+            spec.loader.facade = self.facade
+        return spec
+
+
+class _Spawning(SourceFileLoader):
+    facade: _Facade
+
+    def exec_module(self, module: Any) -> None:
+        super().exec_module(module)
+        prepared = module.get_preparation_data
+        # What new processes read first.
+        module.get_preparation_data = lambda name: {**prepared(name), "relay2relax": self.facade}
 
 
 def run(arguments: Sequence[str]) -> None:
