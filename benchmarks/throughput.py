@@ -20,7 +20,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from unittest.mock import patch
 
 from common import table
 from micro import CASES, case
@@ -28,6 +27,7 @@ from peers import Model
 
 from relay2relax.backends.c.export.export import library_files
 from relay2relax.backends.c.toolchain import Compiler, find_compiler
+from relay2relax.core.errors import CompilerError
 
 # The versions that know the newer processors, first.
 _ANALYSERS = ("llvm-mca-19", "llvm-mca-16", "llvm-mca")
@@ -38,30 +38,46 @@ _LEAST = 3
 
 @dataclass(frozen=True, slots=True)
 class Processor:
-    """A processor by ``llvm-mca``'s name, the compiler and instruction set that code for it is made
-    with, and how many multiply-adds on whole vectors it begins in a cycle.
+    """A processor by ``llvm-mca``'s name, how many multiply-adds on whole vectors it begins in a
+    cycle, and what code for it is made for: an instruction set of this machine's compiler, or a
+    target's processor.
     """
 
     name: str
-    march: str
     begins: float
-    compiler: str = "cc"
-    triple: str = "x86_64"
+    march: str = "native"
+    target: str = ""
+
+    @property
+    def compiler(self) -> Compiler:
+        """What compiles for it; raises CompilerError where there is none."""
+        return find_compiler(self.march, self.target, self.name if self.target else "")
+
+    @property
+    def triple(self) -> str:
+        """What ``llvm-mca`` calls its kind of machine."""
+        return self.target or "x86_64"
 
 
 PROCESSORS = (
-    Processor("skylake", "x86-64-v3", 2),
-    Processor("znver3", "x86-64-v3", 2),
+    Processor("skylake", 2, "x86-64-v3"),
+    Processor("znver3", 2, "x86-64-v3"),
     # Half of a vector at a time.
-    Processor("znver4", "x86-64-v4", 1),
-    Processor("skylake-avx512", "x86-64-v4", 2),
-    Processor("neoverse-n1", "armv8.2-a", 2, "aarch64-linux-gnu-gcc", "aarch64"),
-    Processor("neoverse-v1", "armv8.2-a", 4, "aarch64-linux-gnu-gcc", "aarch64"),
+    Processor("znver4", 1, "x86-64-v4"),
+    Processor("skylake-avx512", 2, "x86-64-v4"),
+    # LLVM gives it one, and takes a Cortex-A76 for a Cortex-A57, which has one.
+    Processor("sapphirerapids", 1, "x86-64-v4"),
+    Processor("cortex-a76", 1, target="aarch64"),
+    Processor("neoverse-n1", 2, target="aarch64"),
+    # Two of SVE, which are twice as wide.
+    Processor("neoverse-v1", 2, target="aarch64"),
 )
 _FUSED = re.compile(r"\s(?:vfn?m(?:add|sub)\d+[ps][sd]|fml[as])\s")
+# Numbers of AArch64 begin with # as well.
+_COMMENT = re.compile(r"\s*(?:#(?![\d-])|//).*")
 _BRANCH = re.compile(r"\s+(?:j[a-z]+|b\.?[a-z]*|t?cbn?z|tbn?z)\s+(?:.*,\s*)?(\.L\w+)")
 _LABEL = re.compile(r"(\.L\w+):")
-_STACK = re.compile(r"[xyz]mm\d+.*\(%rsp\)|\(%rsp\).*[xyz]mm\d+|\b[qv]\d+\b.*\[sp")
+_STACK = re.compile(r"[xyz]mm\d+.*\(%rsp\)|\(%rsp\).*[xyz]mm\d+|\b[qvz]\d+\b.*\[sp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +93,7 @@ class Loop:
 
 def inner_loops(assembly: str) -> Iterator[Loop]:
     """Yield the innermost loops of sums of products in a compiled file, in order."""
-    lines = [line.split("#")[0].rstrip() for line in assembly.splitlines()]
+    lines = [_COMMENT.sub("", line).rstrip() for line in assembly.splitlines()]
     labels = {found[1]: number for number, line in enumerate(lines) if (found := _LABEL.fullmatch(line))}
     turns: list[tuple[int, int]] = []
     for number, line in enumerate(lines):
@@ -115,11 +131,11 @@ def share(loop: Loop, processor: Processor) -> float | None:
 
 
 @lru_cache(maxsize=None)
-def assembly(name: str, march: str, command: str) -> str:
-    """Return the kernels of a program of ``micro.py`` as a compiler made them."""
-    with patch.dict("os.environ", CC=command), tempfile.TemporaryDirectory() as folder:
-        texts = library_files(Model(case(name)).relax(), "m", march)
-        compiler = find_compiler(march)
+def assembly(name: str, processor: Processor) -> str:
+    """Return the kernels of a program of ``micro.py`` as the compiler for a processor made them."""
+    compiler, cpu = processor.compiler, processor.name if processor.target else ""
+    with tempfile.TemporaryDirectory() as folder:
+        texts = library_files(Model(case(name)).relax(), "m", processor.march, target=processor.target, cpu=cpu)
         made = []
         for file, content in texts.items():
             if file.startswith("m_kernels") and isinstance(content, bytes):
@@ -143,11 +159,13 @@ def main() -> None:
     given = parser.parse_args()
     rows = []
     for processor in (one for one in PROCESSORS if one.name in given.processors):
-        if not shutil.which(processor.compiler):
-            print(f"{processor.name}: left out, there is no {processor.compiler}")
+        try:
+            print(f"{processor.name}: {processor.compiler}", flush=True)
+        except CompilerError as error:
+            print(f"{processor.name}: left out, {error.diagnostics[0].title}")
             continue
         for name in given.models:
-            for loop in inner_loops(assembly(name, processor.march, processor.compiler)):
+            for loop in inner_loops(assembly(name, processor)):
                 found = share(loop, processor)
                 reached = "not known" if found is None else f"{found:.0%}"
                 rows.append([processor.name, name, str(loop.fused), str(loop.spilled), reached])
