@@ -38,8 +38,8 @@ class Machine:
     memory is asked for; multiply-adds and loads of whole vectors that begin
     in a cycle, cycles until the sum of a multiply-add is there, and whether one reads a single
     number from memory for all lanes; the dtype of the bytes that it multiplies with int8, None
-    where it has no instruction for them; and whether convolutions may be transformed, which spreads
-    what is not a number.
+    where it has no instruction for them, and whether one adds up four such products; and whether
+    convolutions may be transformed, which spreads what is not a number.
     """
 
     vector_bytes: int = 32
@@ -55,6 +55,7 @@ class Machine:
     latency: int = 4
     broadcasts: bool = False
     byte: str | None = "uint8"
+    fours: bool = True
     transforms: bool = True
 
     def lanes(self, dtype: str) -> int:

@@ -83,7 +83,10 @@ class Compiler:
         registers = 32 if wide else 24 if many else 16
         first, second = own_caches() if self.here else (Machine().first_cache_bytes, Machine().cache_bytes)
         byte = "int8" if "__ARM_FEATURE_DOTPROD" in self.macros else "uint8" if "__x86_64__" in self.macros else None
-        return Machine(size, registers, first_cache_bytes=first, cache_bytes=second, broadcasts=wide, byte=byte)
+        fours = not self.macros.keys().isdisjoint(("__AVX512VNNI__", "__AVXVNNI__", "__ARM_FEATURE_DOTPROD"))
+        return Machine(
+            size, registers, first_cache_bytes=first, cache_bytes=second, broadcasts=wide, byte=byte, fours=fours
+        )
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ _SOME_DEPTH = 256
 _WORTH = 1.06
 # Rows that do not lie at equal distances have an address each, in a register of its own.
 _MOST_PLACES = 8
+# So many registers more take the parts of bytes that are multiplied two by two.
+_APART = 4
 
 
 def tiled(stage: Stage, product: Product, machine: Machine, around: frozenset[Var]) -> list[Stmt]:
@@ -121,8 +123,10 @@ def _shape(stage: Stage, product: Product, rows: Axis | None, width: int, machin
     depth = static(points(reduction.axes)) or _SOME_DEPTH
     apart = product.paired or (rows is not None and stride(product.vector, rows) != 0)
     if product.quads is not None:
-        # Four bytes for all lanes are always an instruction of their own.
-        machine = replace(machine, broadcasts=False)
+        # Four bytes for all lanes are always an instruction of their own. Without one for four
+        # products, even and odd bytes have registers of their own.
+        registers = machine.registers if machine.fours else machine.registers - _APART
+        machine = replace(machine, broadcasts=False, registers=registers)
     return tile_shape(columns, extent, width, depth, product.dtype, machine, apart)
 
 

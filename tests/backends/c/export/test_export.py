@@ -255,6 +255,27 @@ def test_library_for_another_processor(tmp_path: Path, monkeypatch: pytest.Monke
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.skipif(not all(map(shutil.which, (ARM, "qemu-aarch64"))), reason=f"no {ARM} or no qemu-aarch64")
+def test_bytes_on_another_processor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """AArch64 multiplies signed bytes by ``sdot``, to the bit."""
+    draw = np.random.default_rng(3)
+    x, w = draw.integers(0, 256, (9, 70), dtype=np.uint8), draw.integers(-128, 128, (33, 70), dtype=np.int8)
+    x[0], w[0], w[1] = 255, -128, 127
+    text = """def @main(%x: Tensor[(9, 70), uint8], %w: Tensor[(33, 70), int8]) {
+      nn.dense(subtract(cast(%x, dtype="int32"), 7), cast(%w, dtype="int32"), units=33)
+    }"""
+    monkeypatch.setenv("CC", ARM)
+    backends.export_c(translator.via_graph(relay(text), {"w": w}), tmp_path, "dense", march="armv8.2-a+dotprod")
+    assert any("r2r_dot4_signed_int32_tx4(r" in path.read_text() for path in tmp_path.glob("*.c"))
+    make(tmp_path, f"CC={ARM} -static")
+    (tmp_path / "dense").rename(tmp_path / "dense.arm")
+    (tmp_path / "dense").write_text('#!/bin/sh\nexec qemu-aarch64 -cpu max ./dense.arm "$@"\n')
+    (tmp_path / "dense").chmod(0o755)
+    right = (x.astype(np.int32) - 7) @ w.astype(np.int32).T
+    (found,) = outputs(tmp_path, "dense", (), [x], [right])
+    np.testing.assert_array_equal(found, right)
+
+
 @pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="not x86-64")
 @pytest.mark.sweep(every=2)
 def test_several_instruction_sets(tmp_path: Path) -> None:

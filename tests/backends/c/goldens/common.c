@@ -358,14 +358,17 @@ R2R_INLINE int32_t r2r_dot1(int32_t sum, int32_t a, int32_t b) { return sum + a 
     __asm__(text : "+" R2R_IN(lanes) (sum) : R2R_IN(lanes) (a), R2R_IN(lanes) (b)); return sum; }
 #define R2R_DOT_PAIRS(code, in, first, lanes) \
   typedef int16_t r2r_halves##lanes __attribute__((vector_size(lanes * 4))); \
+  typedef uint16_t r2r_naturals##lanes __attribute__((vector_size(lanes * 4))); \
   R2R_INLINE int32_tx##lanes r2r_pairs_int32_tx##lanes(int32_tx##lanes a, r2r_halves##lanes b) { \
     int32_tx##lanes sum; \
     __asm__(code : "=" in (sum) : first (a), in (b)); return sum; } \
   R2R_INLINE int32_tx##lanes r2r_dot4_unsigned_int32_tx##lanes( \
       int32_tx##lanes sum, int32_tx##lanes a, int32_tx##lanes b) { \
     const r2r_halves##lanes wide = (r2r_halves##lanes)b; \
+    /* One number for all lanes is taken apart in a vector register, not before. */ \
+    __asm__("" : "=" in (a) : "0" (a)); \
     sum += r2r_pairs_int32_tx##lanes(a & 0xff00ff, (wide << 8) >> 8); \
-    return sum + r2r_pairs_int32_tx##lanes((a >> 8) & 0xff00ff, wide >> 8); }
+    return sum + r2r_pairs_int32_tx##lanes((int32_tx##lanes)((r2r_naturals##lanes)a >> 8), wide >> 8); }
 #define R2R_WIDE(type, lanes) \
   R2R_INLINE int32_tx##lanes r2r_wide_##type##x##lanes(type##x##lanes v) { \
     return __builtin_convertvector(v, int32_tx##lanes); }
@@ -442,7 +445,7 @@ R2R_ROUND(16)
     return sum + r2r_pairs_int32_tx##lanes(a, (r2r_halves##lanes)b); }
 R2R_MULTIPLY_ADD(2)
 R2R_BYTES(2) R2R_BYTES(4) R2R_BYTES(8) R2R_BYTES(16)
-R2R_DOT(unsigned, 2) R2R_DOT(signed, 2) R2R_DOT(signed, 8) R2R_DOT(signed, 16)
+R2R_DOT(unsigned, 2) R2R_DOT(signed, 2)
 #if defined(__x86_64__) && defined(__AVX512VNNI__) && defined(__AVX512VL__)
 #define R2R_IN(lanes) "v"
 R2R_DOT_AS("vpdpbusd %2, %1, %0", unsigned, 4) R2R_DOT_AS("vpdpbusd %2, %1, %0", unsigned, 8)
@@ -477,6 +480,14 @@ R2R_DOT(unsigned, 4) R2R_DOT(unsigned, 8) R2R_DOT(unsigned, 16)
 R2R_DOT_AS("sdot %0.4s, %1.16b, %2.16b", signed, 4)
 #else
 R2R_DOT(signed, 4)
+#endif
+/* Registers of SVE, where their length is known. */
+#if defined(__ARM_FEATURE_SVE_BITS) && __ARM_FEATURE_SVE_BITS == 256
+R2R_DOT_AS("sdot %0.s, %1.b, %2.b", signed, 8) R2R_DOT(signed, 16)
+#elif defined(__ARM_FEATURE_SVE_BITS) && __ARM_FEATURE_SVE_BITS == 512
+R2R_DOT(signed, 8) R2R_DOT_AS("sdot %0.s, %1.b, %2.b", signed, 16)
+#else
+R2R_DOT(signed, 8) R2R_DOT(signed, 16)
 #endif
 
 
