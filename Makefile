@@ -125,7 +125,6 @@ profile-import: $(VENV)/.installed  ## Set up, then measure the import of all pu
 
 # TVM's own tests are taken from its repository, and kept nowhere: give a folder that holds tests/python/relay of v0.18.0.
 torch-operators: $(VENV)/.test  ## Set up, then run PyTorch's samples of operators that the file STATE=… does not have yet.
-	$(PIP) install expecttest
 	$(BIN)/python tools/torch_operators_page.py $(STATE)
 	$(BIN)/python tools/torch_operators_page.py --page $(STATE)
 

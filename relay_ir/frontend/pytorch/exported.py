@@ -297,7 +297,13 @@ class ExportedImporter:
     def _number(self, held: Native) -> Value:
         if isinstance(held, (bool, int, float)):
             return held
-        return self.symbols.extent(held) if isinstance(held, library().SymInt) else None
+        if not isinstance(held, library().SymInt):
+            return None
+        try:
+            return self.symbols.extent(held)
+        except UnsupportedError:
+            # What data decide may be asserted only; conversions refuse a text that is no number.
+            return str(held)
 
     def _kept(self, node: Native, at: Conversion, made: Value) -> Value:
         """Return a result in the dtype that PyTorch has for it."""

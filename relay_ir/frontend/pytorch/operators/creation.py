@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from relay2relax.core.dtype import is_float
 from relay2relax.relay_ir.build.composed import threefry_key
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Number, Value
 from relay2relax.relay_ir.frontend.pytorch.dtypes import result_dtype
@@ -154,12 +155,26 @@ def _eye(at: Conversion) -> Value:
 
 def _linspace(at: Conversion) -> Value:
     """``linspace(start, end, steps, dtype, …)``, from both ends to the middle as PyTorch."""
-    start, end, steps = float(at.number(0)), float(at.number(1)), at.integer(2)
-    dtype = at.dtype_at(3) or at.default_dtype
+    steps, dtype = at.integer(2), at.dtype_at(3) or at.default_dtype
     numbers = np.arange(steps)
+    if any(isinstance(at.plain(at.value(place)), RelayExpr) for place in (0, 1)):
+        return _computed_linspace(at, numbers, dtype)
+    start, end = float(at.number(0)), float(at.number(1))
     step = (end - start) / max(steps - 1, 1)
     made = np.where(numbers < steps / 2, start + step * numbers, end - step * (steps - 1 - numbers))
     return at.const(made, dtype)
+
+
+def _computed_linspace(at: Conversion, numbers: np.ndarray, dtype: str) -> Value:
+    """The same of ends that the program computes."""
+    if not is_float(dtype):
+        at.refuse("its ends are computed, and its numbers integers")
+    start, end = (at.cast(at.tensor(place), dtype) for place in (0, 1))
+    last = max(len(numbers) - 1, 1)
+    step = at.call("divide", at.call("subtract", end, start), at.const(last, dtype))
+    up = at.call("add", start, at.call("multiply", step, at.const(numbers, dtype)))
+    down = at.call("subtract", end, at.call("multiply", step, at.const(len(numbers) - 1 - numbers, dtype)))
+    return at.call("where", at.const(numbers < len(numbers) / 2, "bool"), up, down)
 
 
 RECORDS = records({

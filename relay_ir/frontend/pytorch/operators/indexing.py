@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from relay2relax.core.dtype import is_float
+from relay2relax.core.dtype import integer_range, is_float
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
 from relay2relax.relay_ir.frontend.pytorch.operators.elementwise import truth
 from relay2relax.relay_ir.frontend.pytorch.operators.record import Convert, records
@@ -116,6 +116,16 @@ def _index_put(at: Conversion) -> Value:
     return at.call("scatter_nd", data, spread, values, "add" if at.number(3, False) else "update")
 
 
+def _without(at: Conversion, data: Expr, places: Expr, how: str) -> Expr:
+    """Return ``data`` with what changes no result where something is reduced into it."""
+    if how not in ("add", "mul", "max", "min") or not at.rank(data):
+        at.refuse("it leaves out what was there")
+    low, high = (-np.inf, np.inf) if is_float(at.dtype(data)) else integer_range(at.dtype(data))
+    neutral = {"add": 0, "mul": 1, "max": low, "min": high}[how]
+    source = at.call("full", at.const(neutral, at.dtype(data)), shape=list(at.shape(places)), dtype=at.dtype(data))
+    return at.call("scatter_elements", data, places, source, axis_of(at, 1, at.rank(data)), "update")
+
+
 def _scatter(reduction: str = "update") -> Convert:
     """``scatter(data, axis, places, source)``."""
 
@@ -125,8 +135,6 @@ def _scatter(reduction: str = "update") -> Convert:
             return data
         found = at.value(4) if len(at.args) > 4 else None
         how = _REDUCTIONS.get(str(found), "") if isinstance(found, str) else reduction
-        if len(at.args) > 5 and at.value(5) is False:
-            at.refuse("it leaves out what was there")
         # Means of integers are rounded down, which Relay's are not.
         if not how or (how == "mean" and (not at.rank(data) or not is_float(at.dtype(data)))):
             at.refuse(f"it reduces by {found!r}")
@@ -137,6 +145,8 @@ def _scatter(reduction: str = "update") -> Convert:
         for axis, kept in enumerate(at.shape(places)):
             if kept < at.shape(source)[axis]:
                 source = at.call("strided_slice", source, begin=[0], end=[kept], strides=[1], axes=[axis])
+        if len(at.args) > 5 and at.value(5) is False:
+            data = _without(at, data, places, how)
         if not at.rank(data):
             flat = [at.call("reshape", one, [1]) for one in (data, places, source)]
             return at.call("reshape", at.call("scatter_elements", *flat, 0, how), ())

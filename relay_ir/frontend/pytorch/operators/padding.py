@@ -75,7 +75,8 @@ def _roll(at: Conversion) -> Value:
 def _repeat(at: Conversion) -> Value:
     data, reps = at.tensor(0), at.sizes(1)
     if 0 in reps:
-        at.refuse_empty()
+        shape = (1,) * (len(reps) - at.rank(data)) + at.shape(data)
+        return at.call("zeros", shape=[a * b for a, b in zip(shape, reps, strict=True)], dtype=at.dtype(data))
     return at.call("tile", data, tuple(reps)) if reps else data
 
 

@@ -61,7 +61,9 @@ def _place(name: str) -> Convert:
     """TVM's importer leaves the places as int32, which is what Relay's operator gives."""
 
     def convert(at: Conversion) -> Value:
-        axis = at.integers(1) if at.rank(at.tensor(0)) else None
+        if not at.rank(at.tensor(0)):
+            return at.const(0, "int64")
+        axis = at.integers(1)
         made = at.call(name, at.tensor(0), axis=axis, keepdims=bool(at.number(2, False)))
         return at.cast(made, "int64") if at.exact else made
 

@@ -21,8 +21,9 @@ from relay2relax.tir.ir.expr import PrimExpr
 def _reshape(at: Conversion) -> Value:
     if at.exact:
         wanted = at.extents_at(1)
-        if 0 in wanted:
-            at.refuse_empty()
+        if 0 in wanted and all(isinstance(one, int) for one in wanted):
+            # For Relay's operator 0 is the extent that was there.
+            return at.call("zeros", shape=wanted, dtype=at.dtype(at.tensor(0)))
         return at.reshaped(at.tensor(0), wanted)
     shape = at.sizes(1)
     if 0 in shape:
