@@ -18,6 +18,7 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ElementTree
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -39,15 +40,15 @@ def first_line(text: str) -> str:
     return re.sub(r"\s+", " ", line)[:200]
 
 
-def run(file: Path, folder: Path) -> Outcome:
+def run(file: Path, folder: Path, options: Sequence[str] = ()) -> Outcome:
     """Run the tests of a file in a process of their own."""
     outcome = Outcome()
     with tempfile.TemporaryDirectory() as scratch:
         report = Path(scratch) / "report.xml"
         command = [
             sys.executable, "-m", "relay2relax.compat", "-m", "pytest", "-q", "--tb=short",
-            "-p", "legacy_frontends", "-p", "no:cacheprovider", f"--junitxml={report}", "--rootdir", str(folder),
-            file.name,
+            "-p", "legacy_frontends", "-p", "no:cacheprovider", *options, f"--junitxml={report}",
+            "--rootdir", str(folder), file.name,
         ]  # fmt: skip
         # The plugin beside this file, and what TVM's tests share.
         paths = os.pathsep.join([str(Path(__file__).parent), str(folder.resolve() / "tests/python")])
@@ -112,6 +113,7 @@ def main() -> int:
     parser.add_argument("patterns", nargs="*", help="behind the options, or right behind the folder")
     parser.add_argument("--out", type=Path, help="add the outcomes to this JSON file")
     parser.add_argument("--root", default="tests/python/relay", help="the folder of tests, or tests/python/frontend")
+    parser.add_argument("--noconftest", action="store_true", help="as pytest has it: Relax's asks for its own passes")
     given = parser.parse_args()
     root = given.folder / given.root
     asked = given.patterns or [""]
@@ -120,7 +122,7 @@ def main() -> int:
     found: dict[str, Outcome] = {}
     for file in files:
         name = str(file.relative_to(root))
-        found[name] = one = run(file, given.folder)
+        found[name] = one = run(file, given.folder, ["--noconftest"] if given.noconftest else [])
         print(f"{name}: {len(one.passed)} passed, {len(one.failed)} failed, {len(one.skipped)} skipped", flush=True)
         if given.out is not None:
             known = json.loads(given.out.read_text()) if given.out.exists() else {}
