@@ -21,6 +21,7 @@ from relay2relax.relay_ir.frontend.pytorch.dtypes import NUMBERED, dtype_of
 from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, Parts, parts_of
 from relay2relax.relay_ir.frontend.pytorch.notes import Notes
 from relay2relax.relay_ir.frontend.pytorch.operators import aten_operators
+from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
 from relay2relax.relay_ir.frontend.pytorch.result import expression, flat
 from relay2relax.relay_ir.frontend.pytorch.symbols import Symbols
 from relay2relax.relay_ir.frontend.pytorch.torchscript import library, tensor_of
@@ -35,6 +36,11 @@ from relay2relax.tir.ir.expr import Var as ExtentVar
 CustomConvert: TypeAlias = Callable[[list[Value], list[str]], Value]
 # What PyTorch's nodes and programs are has no types here.
 Native: TypeAlias = Any
+# Operators whose result is never a view, and those in place, which are asked themselves.
+_MAKE = frozenset({
+    "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::batch_norm", "aten::linear", "aten::add", "aten::mul",
+    "aten::relu_", "aten::add_", "aten::hardtanh_",
+})  # fmt: skip
 # Takes one of several results.
 _ITEM = "getitem"
 
@@ -116,10 +122,27 @@ def _is_settled(node: Native) -> bool:
     kind = _kind(node.target)
     if kind in CONTROL or kind == _ITEM:
         return True
-    record, schema = aten_operators().get(kind), getattr(node.target, "_schema", None)
-    if record is None or schema is None or schema.is_mutable or not node.users or not kind.startswith("aten::"):
+    record, schema = _record(kind), getattr(node.target, "_schema", None)
+    if record is None or schema is None or not node.users or not kind.startswith("aten::"):
+        return False
+    if schema.is_mutable and not _writes_into_its_own(node):
         return False
     return record.apart is None or not record.apart(node.args)
+
+
+def _record(kind: str) -> AtenOperator | None:
+    """Return the record of an operator, or of the one that it does in place (``aten::relu_``)."""
+    return aten_operators().get(kind) or aten_operators().get(kind.removesuffix("_"))
+
+
+def _writes_into_its_own(node: Native) -> bool:
+    """Whether a node writes into a tensor that no other one reads from then on, and that was made
+    for it.
+    """
+    made = node.args[0]
+    if made.op != "call_function" or not _kind(node.target).endswith("_"):
+        return False
+    return _kind(made.target) in _MAKE and all(user is node or user < node for user in made.users)
 
 
 def decompositions() -> Native:
@@ -154,14 +177,13 @@ def _graphs(module: Native) -> Iterator[Native]:
 
 def missing_operators(module: Native, custom: Mapping[str, CustomConvert]) -> set[str]:
     """Return the operators of a program, its branches and loops too, that have no record."""
-    known = aten_operators()
     return {
         kind
         for graph in _graphs(module)
         for node in graph.nodes
         if node.op == "call_function"
         if not _is_number(node.meta.get("val"))
-        if (kind := _kind(node.target)) not in known and kind not in custom and kind not in CONTROL and kind != _ITEM
+        if _record(kind := _kind(node.target)) is None and kind not in custom and kind not in CONTROL and kind != _ITEM
     }
 
 
@@ -291,7 +313,9 @@ class ExportedImporter:
         at = self.conversion(node, _arguments(self, node))
         if kind in self.custom:
             return self._customised(at, self.custom[kind])
-        made = aten_operators()[kind].convert(at)
+        record = _record(kind)
+        assert record is not None, f"operators are known before: {kind}"
+        made = record.convert(at)
         return self._kept(node, at, made)
 
     def _number(self, held: Native) -> Value:

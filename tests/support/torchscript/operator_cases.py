@@ -136,6 +136,8 @@ def cases() -> list[Case]:
         ("zeros", lambda x: torch.zeros(2, 3) + x, [rand(3)]),
         ("ones int", lambda x: torch.ones(3, dtype=torch.int64) + x, [rand(3)]),
         ("fill", lambda x: (x + 1).fill_(2), [rand(3)]),
+        ("inplace layer", nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(inplace=True)).eval(), [rand(1, 3, 5, 5)]),
+        ("inplace seen", lambda x: (lambda y: (y.relu_(), y + x)[1])(x + 1), [rand(3, 4)]),
         ("inplace", in_place, [rand(3, 4)]),
         ("to double", lambda x: x.double(), [rand(3)]),
         ("to other", lambda x, y: x.to(y), [rand(3), ints(3)]),
