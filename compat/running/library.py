@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import tempfile
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +15,7 @@ from relay2relax.backends.c.export.export import library_files
 from relay2relax.backends.c.export.library import c_name
 from relay2relax.backends.c.export.linking import create_shared
 from relay2relax.backends.c.export.loaded import LoadedLibrary
-from relay2relax.backends.c.export.shared import read_linked, shared_objects, write_linked
+from relay2relax.backends.c.export.shared import packed, read_linked, shared_objects, unpacked, write_linked
 from relay2relax.backends.c.loading import MachineCode
 from relay2relax.backends.runtime.virtual_machine import VirtualMachine
 from relay2relax.backends.vm.executable import Executable
@@ -107,12 +105,8 @@ def write(
 ) -> None:  # fmt: skip
     """Write parts, and files of C, as one library; raises FileError where that fails."""
     path = Path(os.fspath(file_name))  # type: ignore[call-overload]
-    held = io.BytesIO()
-    with zipfile.ZipFile(held, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
     with reported(path), tempfile.TemporaryDirectory(prefix="relay2relax-") as folder:
-        objects = shared_objects(files, held.getvalue(), Path(folder), march)
+        objects = shared_objects(files, packed(parts), Path(folder), march)
         if "cc" in options and not callable(fcompile):
             fcompile = create_shared
         if callable(fcompile) and path.suffix not in (".tar", ".o"):
@@ -132,9 +126,8 @@ def read(file_name: object) -> tuple[MachineCode, Mapping[str, bytes]]:
         raise FileError(f"there is no library {path}")
     try:
         content, data = read_linked(path)
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return MachineCode(path.name, content), {name: archive.read(name) for name in archive.namelist()}
-    except (OSError, zipfile.BadZipFile) as error:
+        return MachineCode(path.name, content), unpacked(data, path)
+    except OSError as error:
         raise ParseError(f"{path} is no library that export_library of relay2relax wrote") from error
 
 

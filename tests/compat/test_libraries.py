@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import ctypes
+import io
 import subprocess
+import tarfile
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from relay2relax import compat
-from relay2relax.backends.c.export.shared import SECTION, read_linked
+from relay2relax.backends.c.export.shared import SECTION, read_linked, shared_objects, write_linked
 from relay2relax.core.errors import CompilerError, FileError, ParseError, UnsupportedError
 
 pytestmark = pytest.mark.compiler
@@ -61,11 +64,12 @@ def test_a_library_is_a_shared_object_with_its_weights(tmp_path: Path) -> None:
     model, found = ctypes.c_void_p(library.default__load()), np.empty((2, 4), "float32")
     assert library.default__run(model, ctypes.c_void_p(DATA.ctypes.data), ctypes.c_void_p(found.ctypes.data)) == 0
     np.testing.assert_array_equal(found, EXPECTED)
-    subprocess.run(["strip", tmp_path / "net.so"], check=True)
+    # Not in place: the file is mapped.
+    subprocess.run(["strip", "-o", tmp_path / "stripped.so", tmp_path / "net.so"], check=True)
     with compat.installed():
         import tvm
 
-        np.testing.assert_array_equal(run(tvm.runtime.load_module(str(tmp_path / "net.so"))), EXPECTED)
+        np.testing.assert_array_equal(run(tvm.runtime.load_module(str(tmp_path / "stripped.so"))), EXPECTED)
 
 
 def test_programs_of_open_shapes_are_kept_whole(tmp_path: Path) -> None:
@@ -88,6 +92,11 @@ def test_scripts_link_themselves(tmp_path: Path) -> None:
         np.testing.assert_array_equal(run(tvm.runtime.load_module(tmp_path / "net.so")), EXPECTED)
 
 
+def made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
+
+
 def test_what_is_not_ours_is_never_loaded(tmp_path: Path) -> None:
     # A library whose constructor writes a file: to look at it must not run it.
     (tmp_path / "bad.c").write_text(
@@ -102,7 +111,16 @@ def test_what_is_not_ours_is_never_loaded(tmp_path: Path) -> None:
         (tmp_path / "cut.so").write_bytes(good[: len(good) // 2])
         (tmp_path / "text.so").write_bytes(b"not a library")
         (tmp_path / "named.so").write_bytes(good.replace(SECTION.encode() + b"\0", b"relay2reIax\0"))
-        for name in ("bad.so", "cut.so", "text.so", "named.so"):
+        # Objects beside which there are commands for the linker; data that unpack to much more.
+        built().export_library(str(tmp_path / "net.tar"))  # type: ignore[attr-defined]
+        (tmp_path / "lib9.o").write_text("INPUT(/etc/passwd)")
+        with tarfile.open(tmp_path / "net.tar", "a") as archive:
+            archive.add(tmp_path / "lib9.o", "lib9.o")
+        bomb = io.BytesIO()
+        with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as packed:
+            packed.writestr("about.json", bytes(1 << 26))
+        write_linked(shared_objects({}, bomb.getvalue(), made(tmp_path / "bomb")), tmp_path / "bomb.so")
+        for name in ("bad.so", "cut.so", "text.so", "named.so", "net.tar", "bomb.so"):
             with pytest.raises(ParseError, match="no library that export_library"):
                 tvm.runtime.load_module(str(tmp_path / name))
         with pytest.raises(FileError):

@@ -7,9 +7,11 @@ is run to see what it is.
 
 from __future__ import annotations
 
+import io
 import struct
 import tarfile
 import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -57,6 +59,31 @@ def _included(path: Path, content: Content, section: str, begin: str = "", end: 
     # A text of the assembler's inside of one of C.
     quoted = str(path).replace("\\", r"\\\\").replace('"', r"\\\"")
     return _INCLUDED.format(section=section, begin=begin, path=quoted, end=end)
+
+
+def packed(parts: Mapping[str, bytes]) -> bytes:
+    """Return parts by their names as one piece of data."""
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    return held.getvalue()
+
+
+def unpacked(data: bytes, path: Path) -> dict[str, bytes]:
+    """Return the parts of what :func:`packed` gave; ``path`` is for messages.
+
+    Raises ParseError for other data: parts are stored as they are, so they are no longer than that.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            members = archive.infolist()
+            stored = all(one.compress_type == zipfile.ZIP_STORED and not one.flag_bits & 1 for one in members)
+            if stored and sum(one.file_size for one in members) <= len(data):
+                return {one.filename: archive.read(one) for one in members}
+    except (zipfile.BadZipFile, struct.error, OSError, EOFError, ArithmeticError, LookupError, ValueError) as error:
+        raise ParseError(_not_ours(path)) from error
+    raise ParseError(_not_ours(path))
 
 
 def write_linked(objects: Sequence[str], target: Path) -> None:
@@ -107,11 +134,15 @@ def _not_ours(path: Path) -> str:
 def _members(path: Path) -> list[bytes]:
     """Return the objects in an archive; they are read, not unpacked."""
     try:
-        with tarfile.open(path) as archive:
+        with tarfile.open(path, "r:") as archive:
             members = [one for one in archive if one.isfile() and one.name.endswith(".o")]
-            return [stream.read() for one in members if (stream := archive.extractfile(one)) is not None]
+            objects = [stream.read() for one in members if (stream := archive.extractfile(one)) is not None]
     except (tarfile.TarError, EOFError) as error:
         raise ParseError(_not_ours(path)) from error
+    # A linker takes a file of text for commands.
+    if not all(one[:4] == _MAGIC for one in objects):
+        raise ParseError(_not_ours(path))
+    return objects
 
 
 def _section(content: bytes, path: Path) -> bytes:
