@@ -20,11 +20,15 @@ from relay2relax.cli.streams import styled
 from relay2relax.core.source import visible
 
 if TYPE_CHECKING:
+    from rich.progress import Progress
+
     from relay2relax.translator.report import Report, Row
 
 
 # Progress is drawn from so many seconds on, so often; in a pipe it is a line, and rarer.
 _PATIENCE, _REFRESH, _REFRESH_IN_PIPE = 1.0, 0.1, 5.0
+# The bar on the terminal, while there is one.
+_drawn: list[Progress] = []
 _NO_PAINT: Mapping[int, Callable[[str], str]] = {}
 # A column with more text is broken into lines, where it is the last and leaves so much room.
 _NARROWEST = 16
@@ -55,7 +59,7 @@ def progress(what: str) -> Iterator[None]:
         yield
         return
     start, over = time.perf_counter(), threading.Event()
-    watch = threading.Thread(target=_watch, args=(what, terminal, over), daemon=True)
+    watch = threading.Thread(target=_draw_far if terminal else _tell_far, args=(what, over), daemon=True)
     watch.start()
     try:
         yield
@@ -67,30 +71,46 @@ def progress(what: str) -> Iterator[None]:
 
 def tell_meanwhile(text: str) -> None:
     """Print a line to standard error while progress is shown there, unless the command is quiet."""
-    if not is_quiet():
-        over = "\r\x1b[K" if sys.stderr.isatty() else ""
-        print(f"{over}{visible(text)}", file=sys.stderr, flush=True)
+    if is_quiet():
+        return
+    if _drawn:
+        _drawn[-1].console.print(visible(text), markup=False, highlight=False, soft_wrap=True)
+    else:
+        print(visible(text), file=sys.stderr, flush=True)
 
 
-def _watch(what: str, terminal: bool, over: threading.Event) -> None:
-    """Draw how far the work is until it is ``over``."""
+def _tell_far(what: str, over: threading.Event) -> None:
+    """Print now and then how far the work is until it is ``over``."""
     from relay2relax.core.progress import how_far
 
-    start, drawn = time.perf_counter(), False
-    wait = _PATIENCE if terminal else _REFRESH_IN_PIPE
-    while not over.wait(wait):
-        wait = _REFRESH if terminal else _REFRESH_IN_PIPE
+    start = time.perf_counter()
+    while not over.wait(_REFRESH_IN_PIPE):
         found, seconds = how_far(), time.perf_counter() - start
         share = f", {found[0]} {found[1]:.0%}" if found else ""
-        line = f"{what}{share}, {seconds:.0f} s"
-        if terminal:
-            columns = shutil.get_terminal_size().columns
-            print(f"\r\x1b[K{line[: columns - 1]}", end="", file=sys.stderr, flush=True)
-            drawn = True
-        else:
-            print(line, file=sys.stderr, flush=True)
-    if drawn:
-        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+        print(f"{what}{share}, {seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+def _draw_far(what: str, over: threading.Event) -> None:
+    """Draw on a terminal how far the work is until it is ``over``."""
+    from relay2relax.core.progress import how_far
+
+    start = time.perf_counter()
+    if over.wait(_PATIENCE):
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[seconds]} s"))
+    console = Console(stderr=True, highlight=False)
+    with Progress(*columns, console=console, transient=True, auto_refresh=False) as bar:
+        _drawn.append(bar)
+        task = bar.add_task(visible(what), total=None, seconds=0)
+        while not over.wait(_REFRESH):
+            found, seconds = how_far(), int(time.perf_counter() - start)
+            words = f"{what}, {found[0]} {found[1]:.0%}" if found else what
+            total, share = (1.0, found[1]) if found else (None, 0.0)
+            bar.update(task, description=visible(words), total=total, completed=share, seconds=seconds, refresh=True)
+        _drawn.remove(bar)
 
 
 def json_that_shows(text: str) -> str:

@@ -209,7 +209,9 @@ def test_a_terminal_shows_the_share_that_is_done() -> None:
     assert shares
     assert shares == sorted(shares)
     assert 40 <= shares[0] < shares[-1] <= 100
-    assert written.endswith("\r\x1b[K")
+    # Nothing of the bar is left, and the cursor is there again.
+    assert written.rstrip("\r\n").endswith(("\x1b[2K", "\x1b[?25h"))
+    assert written.count("\x1b[?25l") == written.count("\x1b[?25h")
 
 
 @pytest.mark.sweep(every=2)
