@@ -15,7 +15,7 @@ import numpy as np
 from relay2relax.compat import version
 from relay2relax.compat.running import tvmc
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
-from relay2relax.core.output import reported
+from relay2relax.core.output import OutputFile
 from relay2relax.relax_ir.script.printer import script_file
 from relay2relax.relay_ir.io.params import save_params
 from relay2relax.relay_ir.json.writer import save_json
@@ -109,6 +109,7 @@ def _add_convert(verb: argparse.ArgumentParser) -> None:
     _add_model(verb)
     verb.add_argument("-o", "--output", default="module.py", help="parameters are written beside it, as .params")
     verb.add_argument("-f", "--output-format", choices=["relax", "relay", "json"], default="relax")
+    verb.add_argument("--force", action="store_true", help="write over files that are there")
 
 
 def _options(parser: argparse.ArgumentParser, words: Sequence[str]) -> str:
@@ -149,7 +150,10 @@ def _compile(given: argparse.Namespace) -> None:
         transform_args=_transform_args(given),
     )  # fmt: skip
     if given.dump_code:
-        _write(Path(f"{given.output}.relay"), model.mod.astext().encode())
+        # It belongs to the package, which TVM's command writes over.
+        dump = OutputFile(Path(f"{given.output}.relay"), (Path(given.FILE),), force=True)
+        dump.check()
+        dump.write(model.mod.astext().encode())
 
 
 def _value(text: str) -> object:
@@ -160,21 +164,20 @@ def _value(text: str) -> object:
 
 
 def _convert(given: argparse.Namespace) -> None:
+    path, reads = Path(given.output), (Path(given.FILE),)
+    outputs = [OutputFile(one, reads, given.force) for one in (path, path.with_suffix(".params"))]
+    outputs[0].check()
     model = tvmc.load(given.FILE, given.model_format, given.input_shapes)
+    if model.params:
+        outputs[1].check()
     mod = transformed(model.mod, **_transform_args(given))  # type: ignore[arg-type]
     if given.output_format == "relax":
         text: str = script_file(translate(mod))
     else:
         text = save_json(mod) if given.output_format == "json" else mod.astext()
-    path = Path(given.output)
-    _write(path, text.encode())
+    outputs[0].write(text.encode())
     if model.params:
-        _write(path.with_suffix(".params"), save_params({n: np.asarray(v) for n, v in model.params.items()}))
-
-
-def _write(path: Path, content: bytes) -> None:
-    with reported(path):
-        path.write_bytes(content)
+        outputs[1].write(save_params({n: np.asarray(v) for n, v in model.params.items()}))
 
 
 def _run(given: argparse.Namespace) -> None:

@@ -72,6 +72,12 @@ def test_models_are_converted(folder: Path) -> None:
     assert 'dtype="float16"' in script.script()
     assert verb("convert", "net.relay", "-f", "json", "-o", "net.json") == 0
     assert relay_ir.structural_equal(relay_ir.load("net.json"), relay_ir.parse(NET))
+    # Neither the model nor what somebody has there is written over.
+    before = (folder / "net.relay").read_bytes()
+    assert verb("convert", "net.relay", "-f", "relay", "-o", "net.relay", "--force") != 0
+    assert verb("convert", "net.relay", "-f", "relay", "-o", "nhwc.relay") != 0
+    assert verb("convert", "net.relay", "-f", "relay", "-o", "nhwc.relay", "--force") == 0
+    assert (folder / "net.relay").read_bytes() == before
 
 
 @pytest.mark.parametrize(

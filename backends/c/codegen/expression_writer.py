@@ -20,7 +20,7 @@ from relay2relax.backends.c.codegen.expression import (
 )
 from relay2relax.backends.c.codegen.header import FUNCTIONS
 from relay2relax.backends.c.codegen.names import Names
-from relay2relax.backends.c.codegen.properties import is_distance, is_divisor, is_remainder, largest
+from relay2relax.backends.c.codegen.properties import is_distance, is_divisor, is_fraction, is_remainder, largest
 from relay2relax.backends.c.dtypes import HALF, c_type, value_type
 from relay2relax.backends.runtime.extern_calls import math_call
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
@@ -200,6 +200,8 @@ class ExpressionWriter:
                 return Invoke("truncf" if dtype == "float32" else "trunc", (Infix("/", a, b),))
         if expr.op == "-" and is_remainder(expr):
             b = Invoke(f"r2r_product_{type_}", (b,))
+        elif expr.op == "-" and is_fraction(expr):
+            a = Invoke(f"r2r_product_{type_}", (a,))
         value = Infix(_DIVISIONS.get(expr.op, expr.op), a, b)
         # C widens small integers to int; the program's arithmetic wraps around in its own width.
         if is_int(dtype) and bits(dtype) < 32 and expr.dtype != "bool":

@@ -79,6 +79,16 @@ def is_remainder(expr: Binary) -> bool:
     return False
 
 
+def is_fraction(expr: Binary) -> bool:
+    """Whether ``expr`` is what a product is beyond an integer near to it: the product is rounded
+    before that is taken away, or else halves are none.
+    """
+    match expr:
+        case Binary("-", Binary("*") as a, Call("floor" | "trunc" | "ceil" | "nearbyint" | "round", (b,))):
+            return a == b and is_float(a.dtype)
+    return False
+
+
 def chooses_around_loops(body: Stmt) -> bool:
     """Whether a loop's body has loops of its own, and conditions: such a loop must run one step
     after the other.
