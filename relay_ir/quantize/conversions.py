@@ -28,6 +28,8 @@ _INPUTS, _MAIN, _OUTPUTS = "quantize_inputs", "quantized_main", "dequantize_outp
 class NotIntegralError(UnsupportedError):
     """A program computes with floats between its conversions."""
 
+    kind = UnsupportedError.kind
+
 
 def partition_conversions(mod: IRModule, quantized_dtypes: Set[str], ensure_fully_integral: bool) -> IRModule:
     """Return ``mod`` as ``@main`` that calls ``@quantize_inputs``, ``@quantized_main`` and

@@ -23,7 +23,8 @@ def test_seeds_are_of_every_kind(seeds: list[bytes]) -> None:
         "params" if one.startswith(fuzzing.PARAMS_MARK) else "json" if one[:1] == b"{" else "text" for one in seeds
     }
     assert kinds == {"params", "json", "text"}
-    assert sum(map(fuzzing.check, seeds)) > len(seeds) * 0.7
+    # Without recorded cases two of five are ill typed on purpose.
+    assert sum(map(fuzzing.check, seeds)) > len(seeds) * 0.5
 
 
 @pytest.mark.sweep(every=2)

@@ -42,6 +42,12 @@ _MOST_NODES = 100_000
 _UNFIT = (ArithmeticError, IndexError, MemoryError, TypeError, ValueError)
 
 
+class UnknownInputError(ParseError):
+    """Shapes are stated for inputs that a model does not have."""
+
+    kind = frontends.ONNX_MODEL
+
+
 def from_onnx(
     model: Model,
     shape: Mapping[str, Shape] | None = None,
@@ -154,7 +160,7 @@ class Importer:
         unknown = shapes.keys() - {one.name for one in graph.input}
         if unknown:
             problem = f"shapes are stated for {', '.join(sorted(unknown))}, which are no inputs"
-            raise ParseError(_unread(problem))
+            raise UnknownInputError(_unread(problem))
         self.nodes(protos.nodes_of(graph))
         outputs = [self._output(info.name) for info in graph.output]
         return outputs[0] if len(outputs) == 1 else Tuple(tuple(outputs))

@@ -67,7 +67,7 @@ void r2r_stage_1(const int32_t* restrict b0, const uint8_t* restrict b1, const i
           R2R_APART
           R2R_INDEPENDENT
           for (int64_t i10 = 0; i10 < 8; ++i10) {
-            t8[i10 + i9 * 8] = (uint8_t)(int32_t)r2r_max_float(r2r_min_float((fabsf((float)(t2[i10 + i9 * 8] + b2[i10] + b3[i10]) * 0x1.47ae140000000p-7f - truncf((float)(t2[i10 + i9 * 8] + b2[i10] + b3[i10]) * 0x1.47ae140000000p-7f)) >= 0x1.0000000000000p-1f ? truncf((float)(t2[i10 + i9 * 8] + b2[i10] + b3[i10]) * 0x1.47ae140000000p-7f) + (((float)(t2[i10 + i9 * 8] + b2[i10] + b3[i10]) * 0x1.47ae140000000p-7f) < 0.0f ? -1.0f : 1.0f) : truncf((float)(t2[i10 + i9 * 8] + b2[i10] + b3[i10]) * 0x1.47ae140000000p-7f)) + 5.0f, 255.0f), 0.0f);
+            t8[i10 + i9 * 8] = (uint8_t)(int32_t)r2r_max_float(r2r_min_float((fabsf(r2r_product_float((float)(t2[i10 + i9 * 8] + b2[i10] + b3[i10]) * 0x1.47ae140000000p-7f) - truncf((float)(t2[i10 + i9 * 8] + b2[i10] + b3[i10]) * 0x1.47ae140000000p-7f)) >= 0x1.0000000000000p-1f ? truncf((float)(t2[i10 + i9 * 8] + b2[i10] + b3[i10]) * 0x1.47ae140000000p-7f) + (((float)(t2[i10 + i9 * 8] + b2[i10] + b3[i10]) * 0x1.47ae140000000p-7f) < 0.0f ? -1.0f : 1.0f) : truncf((float)(t2[i10 + i9 * 8] + b2[i10] + b3[i10]) * 0x1.47ae140000000p-7f)) + 5.0f, 255.0f), 0.0f);
           }
         }
         for (int64_t i11 = 0; i11 < 8; ++i11) {
