@@ -71,7 +71,7 @@ NATIVE = Platform(march="native")
 
 def is_zig(command: tuple[str, ...]) -> bool:
     """Return whether a compiler is that of the ziglang wheel, or of an installed Zig."""
-    return _ZIG in shlex.join(command) or any(one.endswith("zig") for one in command[:1])
+    return _ZIG in shlex.join(command) or command[0].endswith("zig")
 
 
 def _zig_name(name: str) -> str:

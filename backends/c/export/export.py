@@ -40,8 +40,6 @@ from relay2relax.tir.ir.stmt import PrimFunc
 
 # What several libraries in one program would both define.
 _OWN_NAMES = re.compile(r"\br2r_(?=entry_|stage_|parallel\b|set_threads\b|wrong\b)")
-# Flags of the shared objects that an exported library does without.
-_OWN_FLAGS = ("-std=gnu11", "-fvisibility=hidden", "-w")
 
 
 def export_c(
@@ -146,7 +144,7 @@ def _texts(
     if whole.sets:
         texts |= {f"{name}.h": header_text(whole), f"{name}.c": sets_text(whole, parts)}
         files[""] = [f"{name}.c"]
-    texts["Makefile"] = makefile_text(name, files, march, _flags(compilers[0]), compilers[0])
+    texts["Makefile"] = makefile_text(name, files, march, compilers[0])
     if compilers[0].platform.arch == "wasm32":
         texts[f"{name}.js"] = module_text(whole)
     return texts
@@ -157,10 +155,6 @@ def _sources(part: Library, units: Sequence[Unit]) -> dict[str, str]:
     *kernels, entry = [_OWN_NAMES.sub(f"{part.name}_", with_includes(unit.text)) for unit in units]
     sources = {f"{part.name}_kernels{number}.c": text for number, text in enumerate(kernels)}
     return {**sources, f"{part.name}.c": library_text(part, entry)}
-
-
-def _flags(compiler: Compiler) -> list[str]:
-    return [flag for flag in compiler.flags if flag not in (*_OWN_FLAGS, *compiler.target_flags)]
 
 
 def _mark(texts: Sequence[str], weights: Weights) -> bytes:

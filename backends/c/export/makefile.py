@@ -31,18 +31,18 @@ _MODULE = """@_module.wasm: $(OBJECTS)
 \t$(CC) $(FLAGS) -mexec-model=reactor -s -o $@ $(OBJECTS) -lm \\
 \t  $exports
 """
+# Flags of the shared objects that an exported library does without.
+_OWN_FLAGS = ("-std=gnu11", "-fvisibility=hidden", "-w")
 # The functions that ``NAME.js`` calls.
 _EXPORTED = ("malloc", "free", "@_load", "@_run", "@_free", "@_sizes")
 
 
-def makefile_text(
-    name: str, files: Mapping[str, Sequence[str]], march: str, flags: Sequence[str], compiler: Compiler
-) -> str:
+def makefile_text(name: str, files: Mapping[str, Sequence[str]], march: str, compiler: Compiler) -> str:
     """Return the Makefile.
 
-    ``files`` are the sources by the flags that choose their instruction set; ``flags`` are for all
-    of them. ``march`` is the one set, which whoever calls make may choose again; "" where there are
-    several, or where it was not asked for by name.
+    ``files`` are the sources by the flags that choose their instruction set. ``march`` is the one
+    set, which whoever calls make may choose again; "" where there are several, or where it was not
+    asked for by name.
     """
     objects = {chosen: " ".join(f"{file.removesuffix('.c')}.o" for file in those) for chosen, those in files.items()}
     if march:
@@ -52,6 +52,7 @@ def makefile_text(
         sets = f"SET = {''.join(objects)}\n"
     else:
         sets = "".join(f"{those}: SET = {chosen}\n" for chosen, those in objects.items() if chosen)
+    flags = [flag for flag in compiler.flags if flag not in (*_OWN_FLAGS, *compiler.target_flags)]
     web = compiler.platform.arch == "wasm32"
     command = "@.wasm" if web else "@"
     exports = " ".join(f"-Wl,--export={one}" for one in _EXPORTED)

@@ -4,7 +4,6 @@ program does.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -55,10 +54,8 @@ def exported(folder: Path, target: str, cpu: str = "", march: str = "native") ->
 
 
 def make(folder: Path, *arguments: str) -> None:
-    # The Makefile starts the wheel's compiler by ``python3``.
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     command = ["make", "-s", "-j2", "-C", str(folder), *arguments]
-    built = subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, "PATH": path})
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr[:3000]
 
 
