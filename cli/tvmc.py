@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from relay2relax.cli import files
 from relay2relax.compat import version
 from relay2relax.compat.running import tvmc
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
@@ -181,10 +181,7 @@ def _convert(given: argparse.Namespace) -> None:
 
 
 def _run(given: argparse.Namespace) -> None:
-    inputs = {}
-    if given.inputs is not None:
-        with np.load(os.fspath(given.inputs)) as stored:
-            inputs = dict(stored)
+    inputs = files.load_arrays(None if given.inputs is None else Path(given.inputs))
     found = tvmc.run(tvmc.Package(given.PATH), given.device, inputs, given.fill_mode, given.repeat, given.number)
     if given.print_time:
         print(found.format_times())
