@@ -141,8 +141,6 @@ def test_a_check_that_nobody_asked_for_ends(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Data may make a program of little estimated work run for hours."""
-    # A busy machine must not make the estimate leave out what is to end.
-    monkeypatch.setattr(checking, "_UNASKED", 600.0)
     monkeypatch.setattr(checking, "_LONGEST", 1e-6)
     check = converted(folder)
     assert (check["agrees"], check["why_not"]) == (

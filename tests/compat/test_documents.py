@@ -31,7 +31,7 @@ def plain(text: str) -> list[str]:
     text = re.sub(r"^\} /\* ty=fn .*$", "}", text, flags=re.MULTILINE)
     text = re.sub(r"\((\d+),\)", r"(\1)", text)
     lines = text.split("\n")
-    signature = r" /\* ty=Tensor\[[^\]]*\] \*/(?=[,)])"
+    signature = r" /\* (ty=Tensor\[[^\]]*\]|span=[^ ]*) \*/(?=[,)])"
     return [re.sub(signature, "", one) if one.startswith(("fn ", "def ")) else one.removesuffix(";") for one in lines]
 
 
