@@ -49,6 +49,14 @@ def scripted(x):  # type: ignore[no-untyped-def]
     return y.view(x.size(0), -1)
 
 
+def _smoothed(x: Any, size: tuple[int, int], mode: str, corners: bool = False) -> Any:
+    return F.interpolate(x, size, mode=mode, antialias=True, align_corners=corners)
+
+
+def _by_factors(x: Any) -> Any:
+    return F.interpolate(x, scale_factor=(0.45, 1.3), mode="bicubic", antialias=True)
+
+
 def cases() -> list[Case]:
     """Return the cases: a name, what is traced, its inputs."""
     torch.manual_seed(0)
@@ -101,6 +109,10 @@ def cases() -> list[Case]:
         ("nearest x2", lambda x: F.interpolate(x, scale_factor=2), [rand(1, 2, 3, 4)]),
         ("nearest x1.5", lambda x: F.interpolate(x, scale_factor=1.5), [rand(1, 2, 3, 5)]),
         ("nearest down", lambda x: F.interpolate(x, (7, 3)), [rand(1, 2, 10, 10)]),
+        ("bilinear antialiased", lambda x: _smoothed(x, (5, 9), "bilinear"), [rand(1, 2, 7, 9)]),
+        ("bicubic antialiased", lambda x: _smoothed(x, (5, 20), "bicubic"), [rand(1, 2, 12, 7)]),
+        ("bicubic antialiased, by its corners", lambda x: _smoothed(x, (5, 3), "bicubic", True), [rand(2, 2, 12, 7)]),
+        ("bicubic antialiased, by factors", _by_factors, [rand(1, 2, 12, 7)]),
         ("layer_norm no affine", lambda x: F.layer_norm(x, (4,)), [rand(2, 3, 4)]),
         ("group_norm no affine", nn.GroupNorm(2, 4, affine=False), [rand(2, 4, 3)]),
         ("batch_norm", nn.BatchNorm2d(3, 1e-2).eval(), [rand(2, 3, 4, 5)]),

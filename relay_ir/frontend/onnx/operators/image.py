@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from relay2relax.relay_ir.frontend.interpolation import COORDINATES, axis_matrix
 from relay2relax.relay_ir.frontend.onnx.conversion import Conversion, Convert
 from relay2relax.relay_ir.frontend.onnx.resizing.computed import resize_as_computed
-from relay2relax.relay_ir.frontend.onnx.resizing.interpolation import COORDINATES, axis_matrix
 from relay2relax.relay_ir.ir.expr import Expr
 
 _METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic", "bilinear": "linear"}

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from relay2relax.core.dtype import Numbers
+from relay2relax.core.dtype import Numbers, is_float
+from relay2relax.relay_ir.frontend.interpolation import axis_matrix
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
 from relay2relax.relay_ir.frontend.pytorch.operators.elementwise import lowest
 from relay2relax.relay_ir.frontend.pytorch.operators.record import Convert, records
@@ -165,6 +166,38 @@ def _resized(method: str, rank: int) -> Convert:
     return convert
 
 
+def _antialiased(mode: str) -> Convert:
+    """``upsample(data, size, align, scales…)``, ``.vec``: ``(data, size, align, factors)``, by a
+    filter that is as wide as the places that become one: each axis is a product with a matrix.
+    """
+
+    def convert(at: Conversion) -> Value:
+        data, size, align = at.tensor(0), at.integers(1), bool(at.number(2))
+        if not is_float(at.dtype(data)):
+            at.refuse("PyTorch rounds integers after each axis")
+        flat = [part for one in at.args[3:] for part in (one if isinstance(one, list) else [one])]
+        factors = [float(one) for one in flat if isinstance(one, (int, float))]
+        front, extents = at.shape(data)[:2], at.shape(data)[2:]
+        if size is None:
+            size = [int(extent * factor) for extent, factor in zip(extents, factors, strict=True)]
+        steps = [1 / one for one in factors] or [old / new for old, new in zip(extents, size, strict=True)]
+        if align:
+            steps = [(old - 1) / (new - 1) if new > 1 else 0.0 for old, new in zip(extents, size, strict=True)]
+        made = at.call("reshape", data, [-1, *extents])
+        # The last axis is done first, and stands before the other one then.
+        for old, new, step in reversed(list(zip(extents, size, steps, strict=True))):
+            if old != new:
+                places = step * (np.arange(new) + 0.5) - 0.5
+                matrix = axis_matrix(old, new, places, mode, "", -0.5, True, 1 / max(step, 1.0))
+                rows = at.call("reshape", made, [-1, old])
+                rows = at.call("nn.dense", rows, at.const(matrix, at.dtype(data)), units=None)
+                made = at.call("reshape", rows, [*at.shape(made)[:2], new])
+            made = at.call("transpose", made, axes=[0, 2, 1])
+        return at.call("reshape", made, [*front, *size])
+
+    return convert
+
+
 def _pool_window(at: Conversion) -> dict[str, object]:
     """Return kernel, strides and padding; without strides they are the kernel's extents."""
     kernel = at.sizes(1)
@@ -246,6 +279,7 @@ RECORDS = records({
     **{f"_adaptive_avg_pool{rank}d": _adaptive("avg", rank) for rank in (2, 3)},
     **{f"upsample_{method}{rank}d": _resized(method, rank) for method, rank in _METHODS.items()},
     **{f"upsample_nearest{rank}d": _resized("nearest", rank) for rank in (1, 2, 3)},
+    "_upsample_bilinear2d_aa": _antialiased("linear"), "_upsample_bicubic2d_aa": _antialiased("cubic"),
     "upsample_nearest2d": _either(_resized("nearest", 2), _nearest_of_scripts),
     "grid_sampler_2d": _grid_sample, "grid_sampler_3d": _grid_sample, "grid_sampler": _grid_sample,
     "pixel_shuffle": _pixel_shuffle, "pixel_unshuffle": _pixel_unshuffle,
