@@ -13,9 +13,12 @@ from relay2relax.cli.modernize.rewriting import Rewritten, rewrite_script
 from relay2relax.core.errors import ParseError
 
 _CELL = "# relay2relax: cell {}"
-# What a notebook hands to the shell, or to itself, is not Python.
-_MAGIC = re.compile(r"^(\s*)([!%].*)$", re.MULTILINE)
-_HIDDEN = re.compile(r"^(\s*)pass  # relay2relax: (.*)$", re.MULTILINE)
+# What a notebook hands to the shell, to itself or to the help is not Python; a line that goes on
+# with ``% values`` or ``!= value`` is.
+_MAGIC = re.compile(r"^([ \t]*)(?:%%?[A-Za-z]|![^=]|\?).*(?:(?<=\\)\n.*)*$", re.MULTILINE)
+# A cell in another language: lines below ``%%time`` and its kin are Python.
+_FOREIGN = re.compile(r"%%(?!(?:time|timeit|capture|prun)\b)")
+_HIDDEN = re.compile(r"^[ \t]*pass  # relay2relax: (.*)$", re.MULTILINE)
 
 
 def rewrite(text: str, name: str, to: str = PACKAGE) -> Rewritten:
@@ -33,9 +36,7 @@ def _rewrite_notebook(text: str, name: str, to: str) -> Rewritten:
         sources = ["".join(one["source"]) for one in cells]
     except (ValueError, KeyError, TypeError) as error:
         raise ParseError(f"{name} is not a notebook") from error
-    script = "\n".join(
-        f"{_CELL.format(number)}\n{_MAGIC.sub(_hide, source)}\n" for number, source in enumerate(sources)
-    )
+    script = "\n".join(f"{_CELL.format(number)}\n{_hidden(source)}\n" for number, source in enumerate(sources))
     found = rewrite_script(script, name, to)
     starts = [at for at, line in enumerate(script.split("\n"), 1) if line.startswith(_CELL.format(""))]
     cells_of = [bisect(starts, one.line) for one in found.remarks]
@@ -47,12 +48,19 @@ def _rewrite_notebook(text: str, name: str, to: str) -> Rewritten:
     first, *rest = parts
     for number, (cell, source) in enumerate(zip(cells, rest, strict=True)):
         whole = (first if number == 0 else "") + source
-        lines = _HIDDEN.sub(r"\1\2", whole.rstrip("\n")).splitlines(keepends=True)
+        lines = _HIDDEN.sub(r"\1", whole.rstrip("\n")).splitlines(keepends=True)
         if "".join(lines) != sources[number]:
             cell["source"] = lines
     after = json.dumps(document, indent=1, ensure_ascii=False) + "\n" if found.remarks else text
     return replace(found, before=text, after=after, remarks=remarks)
 
 
-def _hide(found: re.Match[str]) -> str:
-    return f"{found[1]}pass  # relay2relax: {found[2]}"
+def _hidden(source: str) -> str:
+    """Return the code of a cell with ``pass`` in place of what is not Python."""
+    if _FOREIGN.match(source):
+        return _passed(source)
+    return _MAGIC.sub(lambda found: _passed(found[0], found[1]), source)
+
+
+def _passed(lines: str, indent: str = "") -> str:
+    return "\n".join(f"{indent}pass  # relay2relax: {line}" for line in lines.split("\n"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -46,12 +48,33 @@ def rewrite_script(text: str, name: str, to: str = PACKAGE) -> Rewritten:
     except ModuleNotFoundError as error:
         raise UnsupportedError(mistake(running.LIBRARY, what="libcst", problem=_INSTALL)) from error
     try:
+        _check(text, name)
         tree = libcst.parse_module(text)
+        context = CodemodContext()
+        transformer = Transformer(context, to)
+        changed = transformer.transform_module(tree)
+        for visitor in (AddImportsVisitor(context), RemoveImportsVisitor(context)):
+            changed = visitor.transform_module(changed)
     except libcst.ParserSyntaxError as error:
-        raise ParseError(f"{name} is not Python: line {error.raw_line} {error.message}") from error
-    context = CodemodContext()
-    transformer = Transformer(context, to)
-    changed = transformer.transform_module(tree)
-    for visitor in (AddImportsVisitor(context), RemoveImportsVisitor(context)):
-        changed = visitor.transform_module(changed)
+        raise _no_python(name, error.raw_line, error.message) from error
+    except (RecursionError, MemoryError) as error:
+        raise ParseError(f"{name} has expressions that are nested too deeply to be rewritten") from error
     return Rewritten(name, text, changed.code, sorted(set(transformer.remarks)))
+
+
+def _check(text: str, name: str) -> None:
+    """Raise ParseError where Python itself cannot read a script: libcst has no limit to how deeply
+    brackets may be nested, and such a text ends the process.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text.removeprefix("\ufeff"))
+    except SyntaxError as error:
+        raise _no_python(name, error.lineno or 1, error.msg) from error
+    except ValueError as error:
+        raise _no_python(name, 1, error) from error
+
+
+def _no_python(name: str, line: int, why: object) -> ParseError:
+    return ParseError(f"{name} is not Python: line {line} {why}")

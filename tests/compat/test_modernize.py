@@ -94,11 +94,36 @@ def test_notebooks_keep_their_cells(tmp_path: Path) -> None:
     assert "".join(found[2]["source"]) == "x = relay_ir.var('x', shape=(2,))\n%time x"
 
 
+FOREIGN = (
+    "%%bash\nrelay.var is no name here\n\n  done",
+    "%%time\nx = 1",
+    "!pip install tvm \\\n    torch",
+    "if x:\n    %timeit x \\\n  + 1\n?x",
+    "said = ('%s'\n    % x)\nsaid = (x\n    != 2)",
+)
+
+
+def test_what_is_not_python_in_a_notebook_stays(tmp_path: Path) -> None:
+    pytest.importorskip("libcst")
+    from relay2relax.cli import modernize
+
+    sources = ["from tvm import relay\nx = relay.const(1)", *FOREIGN]
+    cells = [{"cell_type": "code", "source": one.splitlines(keepends=True)} for one in sources]
+    found = modernize.rewrite(json.dumps({"cells": cells}), "old.ipynb")
+    assert [one.cell for one in found.remarks] == [1]
+    after = ["".join(one["source"]) for one in json.loads(found.after)["cells"]]
+    assert after == ["from relay2relax import relay_ir\n\nx = relay_ir.const(1)", *FOREIGN]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
         ("old.py", b"def (\n", "is not Python"),
         ("old.py", b"\xff\xfe", "is not UTF-8"),
+        ("old.py", b"x = " + b"(" * 5000 + b"1" + b")" * 5000, "too many nested parentheses"),
+        ("old.py", b"x = " + b"not " * 2000 + b"1", "nested too deeply"),
+        ("old.py", b"x = " + b"a + " * 2000 + b"1", "nested too deeply"),
+        ("old.py", b"x = 1\0", "is not Python"),
         ("old.ipynb", b"[]", "is not a notebook"),
         ("old.ipynb", b'{"cells": [{}]}', "is not a notebook"),
     ],
