@@ -135,6 +135,12 @@ def quantised(x: Any) -> Any:
     return ops.dequantize_per_channel(rows, scales, zeros, 1, -128, 127, torch.int8)
 
 
+def trained(x: Any, mean: Any, variance: Any) -> Any:
+    held = (mean * 1, variance * 1)
+    made = torch.nn.functional.batch_norm(x, *held, training=True, momentum=0.2)
+    return made, *held
+
+
 PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "while": (loop, [torch.rand(3)]),
     "scan": (scan, [torch.rand(4, 3)]),
@@ -157,6 +163,11 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], list[Any]]] = {
     "writes": (lambda x: torch.clone(x)[:, 1:3].fill_(7) + x[:, :2], [torch.rand(3, 4)]),
     "unfold": (lambda x: x.unfold(1, 3, 2), [torch.rand(2, 7)]),
     "variance": (lambda x: (torch.var(x, False), torch.var(x, 1, keepdim=True)), [torch.rand(3, 4)]),
+    "training": (trained, [torch.rand(2, 3, 4, 5), torch.rand(3), torch.rand(3)]),
+    "standardised": (
+        lambda x, weight: torch.nn.functional.batch_norm(x, None, None, weight, training=True),
+        [torch.rand(1, 3, 9), torch.rand(3)],
+    ),
     "small": (lambda x: (torch.log1p(x), torch.expm1(x)), [torch.tensor([1e-7, -1e-6, 0.0, 2.0, -0.6])]),
 }
 

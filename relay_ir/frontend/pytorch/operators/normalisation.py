@@ -92,6 +92,44 @@ def _batch_norm_of(at: Conversion) -> Value:
     return _batch_norm(at.with_args(given)), None, None
 
 
+def _batch_norm_of_batch(at: Conversion) -> Value:
+    """``(data, gamma, beta, training, momentum, epsilon)`` without running statistics."""
+    data, gamma, beta = (at.value(place) for place in range(3))
+    return _trained(at.with_args([data, gamma, beta, None, None, True, at.value(4), at.value(5)]))[:3]
+
+
+def _trained(at: Conversion) -> tuple[Value, ...]:
+    """``(data, gamma, beta, mean, variance, training, momentum, epsilon)``: the normalised, the
+    mean and the inverse deviation of the batch, and the running statistics that come of them.
+    """
+    if not at.value(5):
+        data, gamma, beta, mean, variance, _, momentum, epsilon = at.args
+        return (
+            _batch_norm(at.with_args([data, gamma, beta, mean, variance, False, momentum, epsilon])),
+            None,
+            None,
+            mean,
+            variance,
+        )
+    data, epsilon = at.tensor(0), float(at.number(7))
+    dtype, axes = at.dtype(data), [axis for axis in range(at.rank(data)) if axis != 1]
+    mean = at.call("mean", data, axis=axes)
+    spread = at.call("variance", data, at.call("mean", data, axis=axes, keepdims=True), axis=axes)
+    normal = at.with_args([data, at.value(1), at.value(2), mean, spread, False, 0.0, epsilon])
+    inverse = at.call("rsqrt", at.call("add", spread, at.const(epsilon, dtype)))
+    if at.value(3) is None:
+        return _batch_norm(normal), mean, inverse, None, None
+    count = math.prod(at.extent(data, axis) for axis in axes)
+    unbiased = at.call("multiply", spread, at.const(count / max(count - 1, 1), dtype))
+    momentum = float(at.number(6))
+
+    def running(old: Expr, new: Expr) -> Expr:
+        kept = at.call("multiply", old, at.const(1 - momentum, dtype))
+        return at.call("add", kept, at.call("multiply", new, at.const(momentum, dtype)))
+
+    return _batch_norm(normal), mean, inverse, running(at.tensor(3), mean), running(at.tensor(4), unbiased)
+
+
 def _layer_norm_of(at: Conversion) -> Value:
     """Over several axes at once; mean and deviation are not asked for."""
     data, axes = at.tensor(0), at.sizes(1)
@@ -120,7 +158,8 @@ def _native_group_norm(at: Conversion) -> Value:
 
 RECORDS = [
     *records({
-        "_native_batch_norm_legit_no_training": _batch_norm_of, "native_layer_norm": _native_layer_norm,
+        "_native_batch_norm_legit_no_training": _batch_norm_of, "_native_batch_norm_legit": _batch_norm_of_batch,
+        "_native_batch_norm_legit_functional": _trained, "native_layer_norm": _native_layer_norm,
         "native_group_norm": _native_group_norm, "embedding": _embedding, "group_norm": _group_norm,
         "layer_norm": _layer_norm,
     }),
