@@ -13,9 +13,10 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 
-from zoo.trial import ROADS, TRANSLATIONS, models
+from zoo.trial import ROADS, TRANSLATIONS, UNEXPORTED, models
 
 PAGE = Path(__file__).parents[2] / "docs/reference/pytorch-models.md"
 SECONDS = 1800
@@ -32,8 +33,8 @@ PyTorch: the error is the greatest difference, relative to the greatest result, 
 and of TensorIR. Seconds of an import are those of a machine that did other things as well.
 `make zoo STATE=FILE` runs what FILE does not have, and writes this page.
 
-| road | models | agree |
-|---|---|---|
+| models of | road | all | agree | PyTorch makes no ONNX model |
+|---|---|---|---|---|
 {counts}
 
 | model | of | road | operators | import s | via graph | TensorIR | |
@@ -87,10 +88,10 @@ def page(state: Path) -> str:
     found = known(state)
     versions = ", ".join(f"{name} {version(name)}" for name in ("torch", *LIBRARIES))
     lines, counts = [], []
-    for road in ROADS:
-        rows = [row for (_, _, one), row in found.items() if one == road]
-        agree = sum(verdict(row) == "agrees" for row in rows)
-        counts.append(f"| {WORDS[road]} | {len(rows)} | {agree} |")
+    for library, road in product(LIBRARIES, ROADS):
+        said = [verdict(row) for (one, _, by), row in found.items() if (one, by) == (library, road)]
+        unmade = sum(one.startswith(UNEXPORTED) for one in said)
+        counts.append(f"| {library} | {WORDS[road]} | {len(said)} | {said.count('agrees')} | {unmade} |")
     for (library, model, road), row in sorted(found.items()):
         errors = [f"{float(str(row[name])):.0e}" if name in row else "" for name in TRANSLATIONS]
         took = f"{float(str(row['import'])):.0f}" if "import" in row else ""

@@ -24,6 +24,8 @@ from zoo.model import Model
 
 TRANSLATIONS = {"via_graph": translator.via_graph, "lower_to_tir": translator.lower_to_tir}
 ROADS = ("export", "onnx")
+# How rows begin whose ONNX model PyTorch does not make.
+UNEXPORTED = "torch.onnx.export ends in"
 
 
 def model_of(library: str, name: str) -> Model:
@@ -46,6 +48,10 @@ def models(library: str) -> list[Model]:
     return transformers_models.models()
 
 
+class NoModel(Exception):
+    """PyTorch's exporter of ONNX ended in an error of its own."""
+
+
 def drawn(module: Any) -> None:
     """Draw what begins as zeros, so that no result is zero whatever comes before."""
     import torch
@@ -60,7 +66,7 @@ def said(error: BaseException) -> str:
     """Return what an error began with, in a line."""
     while error.__cause__ is not None:
         error = error.__cause__
-    lines = [one for one in str(error).splitlines() if one.strip()]
+    lines = [one for one in str(error).splitlines() if one.strip() and not one.startswith("(Refer")]
     return f"{type(error).__name__}: {lines[0][:200] if lines else ''}"
 
 
@@ -119,7 +125,10 @@ def main(library: str, name: str) -> None:
     def by_onnx() -> tuple[relay_ir.IRModule, dict[str, Array]]:
         with tempfile.TemporaryDirectory(prefix="zoo") as folder:
             path = Path(folder) / "model.onnx"
-            torch.onnx.export(program, dynamo=True, verbose=False).save(str(path))
+            try:
+                torch.onnx.export(program, dynamo=True, verbose=False).save(str(path))
+            except Exception as error:
+                raise NoModel(f"{UNEXPORTED} {said(error)}") from error
             return from_onnx(str(path))
 
     roads: dict[str, Callable[[], tuple[relay_ir.IRModule, dict[str, Array]]]] = {"export": by_export, "onnx": by_onnx}
@@ -129,7 +138,9 @@ def main(library: str, name: str) -> None:
             found = measured(*importing(), given, wanted, start)
         except Relay2RelaxError as error:
             found = {"problem": str(error).splitlines()[0]}
-        except Exception as error:  # noqa: BLE001 - exporters raise what they like
+        except NoModel as error:
+            found = {"problem": str(error)}
+        except Exception as error:  # noqa: BLE001 - what the row says
             found = {"problem": said(error)}
         print(json.dumps({"library": library, "model": name, "road": road, "exported": exported, **found}), flush=True)
 
