@@ -124,9 +124,13 @@ def pytest_configure(config: Any) -> None:
         if not hasattr(np, name):
             setattr(np, name, getattr(builtins, name))
     _reshape()
-    _onnx()
-    _tests_of_onnx()
-    if importlib.util.find_spec("torch") is not None:
-        _exporter()
-    if importlib.util.find_spec("torchvision") is not None:
-        _torchvision()
+    # Importing a library takes seconds: only where one of the files speaks of it.
+    texts = [path.read_text(encoding="utf-8") for path in map(Path, config.args) if path.is_file()]
+    if any("onnx" in text for text in texts):
+        _onnx()
+        _tests_of_onnx()
+    if any("torch" in text for text in texts):
+        if importlib.util.find_spec("torch") is not None:
+            _exporter()
+        if importlib.util.find_spec("torchvision") is not None:
+            _torchvision()
