@@ -36,7 +36,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
             "first_difference",
             "structural_equal",
         ],
-        "build.builder": ["BlockBuilder", "call_op"],
+        "build.builder": ["BlockBuilder", "call_op", "call_tir"],
         "build.expr_mutator": ["ExprMutator"],
         "build.sequence_builder": ["BuilderError"],
         "inference.infer": ["Inference", "StructInfoError"],
@@ -100,7 +100,7 @@ if TYPE_CHECKING:
         first_difference,
         structural_equal,
     )
-    from relay2relax.relax_ir.build.builder import BlockBuilder, call_op
+    from relay2relax.relax_ir.build.builder import BlockBuilder, call_op, call_tir
     from relay2relax.relax_ir.build.expr_mutator import ExprMutator
     from relay2relax.relax_ir.build.sequence_builder import BuilderError
     from relay2relax.relax_ir.compiled.artefact import Compiled, read_compiled
@@ -195,6 +195,7 @@ __all__ = [
     "analysis",
     "assert_structural_equal",
     "call_op",
+    "call_tir",
     "check_well_formed",
     "copy_with_new_vars",
     "dpl",

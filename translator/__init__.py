@@ -13,7 +13,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
         "arguments": ["Argument", "Drawn", "drawn_values", "flatten", "make_arguments"],
-        "as_tensorir": ["AsTensorIR", "Becomes", "calls_as_tensorir", "what_becomes"],
+        "as_tensorir": ["AsTensorIR", "Becomes", "calls_as_tensorir", "what_becomes", "with_kernels"],
         "comparison": ["Trial", "available_backends", "compare"],
         "delivered": ["Script", "compare_script", "script_report", "trial_of", "values_for_relay", "within"],
         "entries": ["beginning_at"],
@@ -41,7 +41,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 
 if TYPE_CHECKING:
     from relay2relax.translator.arguments import Argument, Drawn, drawn_values, flatten, make_arguments
-    from relay2relax.translator.as_tensorir import AsTensorIR, Becomes, calls_as_tensorir, what_becomes
+    from relay2relax.translator.as_tensorir import AsTensorIR, Becomes, calls_as_tensorir, what_becomes, with_kernels
     from relay2relax.translator.comparison import Trial, available_backends, compare
     from relay2relax.translator.delivered import (
         Script,
@@ -131,5 +131,6 @@ __all__ = [
     "values_for_script",
     "via_graph",
     "what_becomes",
+    "with_kernels",
     "within",
 ]

@@ -5,7 +5,8 @@ and why.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from relay2relax import graph, relax_ir
 from relay2relax.ops import relay_op
@@ -76,6 +77,24 @@ def what_becomes(found: graph.MSCGraph, module: relax_ir.IRModule, lowered: bool
         tensorir = count if lowered else min(count, sum(one.calls for one in reasons))
         made.append(Becomes(operator, count, count - tensorir, tensorir, tuple(one.why for one in reasons)))
     return tuple(made)
+
+
+def with_kernels(
+    module: relax_ir.IRModule, kernels: Mapping[str, PrimFunc], describe: bool = True
+) -> relax_ir.IRModule:
+    """Return ``module`` in which PrimFuncs of these Relay operators are the given ones; without
+    ``describe`` PrimFuncs do not say of which operator they are.
+    """
+    functions: dict[relax_ir.GlobalVar, relax_ir.Function | PrimFunc] = {}
+    for var, func in module.functions.items():
+        if isinstance(func, PrimFunc):
+            name = _plain(func.attrs.get("op_name", ""))
+            func = replace(kernels[name], name=func.name) if name in kernels else func
+            if not describe:
+                kept = {key: one for key, one in func.attrs.items() if key not in ("op_name", "op_attrs")}
+                func = replace(func, attrs=kept)
+        functions[var] = func
+    return replace(module, functions=functions)
 
 
 def _plain(text: object) -> str:

@@ -20,7 +20,7 @@ def _difference(lhs: object, rhs: object, map_free_vars: bool) -> str | None:
     """Return where two objects differ; what inference found of both counts as declared."""
     if isinstance(lhs, IRModule) and isinstance(rhs, IRModule) and bool(lhs.types) != bool(rhs.types):
         lhs, rhs = _typed(lhs), _typed(rhs)
-    if type(lhs).__module__.startswith("relay2relax.relax_ir"):
+    if type(lhs).__module__.startswith(("relay2relax.relax_ir", "relay2relax.tir.ir.stmt")):
         from relay2relax.relax_ir.analysis import structural_equal as of_relax
 
         return of_relax.first_difference(lhs, rhs, map_free_vars)  # type: ignore[arg-type]

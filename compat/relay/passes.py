@@ -6,24 +6,21 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
 from typing import TYPE_CHECKING, cast
 
-from relay2relax.compat.finder import AbsentName
 from relay2relax.compat.relay.inferring import InferType
 from relay2relax.compat.running.targets import Target
 from relay2relax.compat.vocabulary.teaching import Face, Lesson, face
 from relay2relax.core import passes as core
 from relay2relax.core.errors import Relay2RelaxError, mistake
 from relay2relax.core.errors.table import translating
-from relay2relax.ops.registry.table import relay_names
 from relay2relax.relay_ir import transform
 from relay2relax.relay_ir.inference.infer import infer_type
 from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.pipeline.options import OPTIONS, USED
 from relay2relax.relay_ir.transform import infrastructure
-from relay2relax.relay_ir.transform.layout.op_attrs import op_attr
+from relay2relax.relay_ir.transform.layout.op_attrs import functions_of
 
 if TYPE_CHECKING:
     from relay2relax.relay_ir.transform.partition.merge_composite import Row
@@ -158,8 +155,6 @@ ModulePass: Face = face("ModulePass", core.Pass)
 
 def as_values(name: str) -> Callable[..., object]:
     """Return what makes the pass ``name`` of arguments as TVM's function takes them."""
-    if name in _OTHERS and name not in dir(transform):
-        return AbsentName(f"tvm.relay.transform.{name}", "the pass is not written")
     cls = getattr(transform, name)
     if not isinstance(cls, type):
         return cast("Callable[..., object]", cls)
@@ -199,26 +194,8 @@ def Defunctionalization(func: Function, mod: IRModule) -> Function:
 def AnnotateTarget(targets: object, include_non_call_ops: bool = True) -> core.Pass[IRModule]:
     """Return the pass for targets whose operators are registered under ``target.NAME``."""
     names = [targets] if isinstance(targets, str) else list(cast("Sequence[str]", targets))
-    return transform.AnnotateTarget({name: Registered(name) for name in names}, include_non_call_ops)
-
-
-class Registered(Mapping[str, Callable[..., bool]]):
-    """What is registered for the operators of one target: whether it compiles a call."""
-
-    def __init__(self, target: str) -> None:
-        self._key = f"target.{target}"
-
-    def __getitem__(self, name: str) -> Callable[..., bool]:
-        found = op_attr(name, self._key)
-        if found is None:
-            raise KeyError(name)
-        return lambda call, types: bool(found(call))
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name in relay_names() if op_attr(name, self._key) is not None)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+    found = {name: {op: _asked(one) for op, one in functions_of(f"target.{name}").items()} for name in names}
+    return transform.AnnotateTarget(found, include_non_call_ops)
 
 
 def MergeComposite(pattern_table: Sequence[Sequence[object]]) -> core.Pass[IRModule]:
@@ -229,12 +206,6 @@ def MergeComposite(pattern_table: Sequence[Sequence[object]]) -> core.Pass[IRMod
 
 def _asked(check: object) -> Callable[..., bool]:
     return lambda call, types: bool(cast("Callable[..., object]", check)(call))
-
-
-# Passes of TVM that may not be here.
-_OTHERS = (
-    "to_cps", "un_cps", "ToCPS", "LazyGradientInit", "PartialEvaluate", "Defunctionalization", "ManifestLifetimes",
-)  # fmt: skip
 
 
 def AnnotateSpans() -> core.Pass[IRModule]:
@@ -348,11 +319,6 @@ def print_ir(header: str = "", show_meta_data: bool = False) -> object:
     return core.ModulePass(show, "PrintIR", 0)
 
 
-def partial_of(name: str, **given: object) -> Callable[..., object]:
-    """Return the function of a pass with arguments given ahead."""
-    return partial(as_values(name), **given)
-
-
 def override_instruments(self: core.PassContext, instruments: Sequence[core.PassInstrument]) -> None:
     """Let others look on from here on."""
     leave(self)
@@ -424,9 +390,5 @@ def lessons() -> Iterator[Lesson]:
     yield Lesson(core.PassContext, "__exit__", __exit__)
     yield Lesson(core.PassContext, "current", staticmethod(_current))
     yield Lesson(core.PassContext, "override_instruments", override_instruments)
-    yield Lesson(
-        core.PassContext,
-        "list_configs",
-        staticmethod(_list_configs),
-    )
+    yield Lesson(core.PassContext, "list_configs", staticmethod(_list_configs))
     yield Lesson(core.PassInfo, "required_passes", property(lambda self: ()))

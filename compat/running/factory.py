@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -138,18 +137,11 @@ def optimize(
     mod: IRModule, target: object = None, params: Mapping[str, object] | None = None
 ) -> tuple[IRModule, dict[str, object]]:
     """Return a program after the passes that TVM runs before it lowers one, and its parameters."""
-    from relay2relax.relay_ir import transform
+    from relay2relax.relay_ir import pipeline, transform
 
     backend_of(target, RUNNING)
-    passes: Sequence[Any] = (
-        transform.RemoveUnusedFunctions(), transform.SimplifyInference(), transform.EliminateCommonSubexpr(),
-        transform.CombineParallelConv2D(), transform.CombineParallelDense(), transform.CombineParallelBatchMatmul(),
-        transform.FoldConstant(), transform.FoldScaleAxis(), transform.CanonicalizeCast(), transform.CanonicalizeOps(),
-        transform.FlattenAtrousConv(), transform.AlterOpLayout(), transform.FastMath(), transform.FoldConstant(),
-        transform.FuseOps(),
-    )  # fmt: skip
     given = bind_params(mod, params) if params else mod  # type: ignore[arg-type]
-    return transform.Sequential(passes)(typed_module(given)), dict(params or {})
+    return transform.Sequential(pipeline.passes_of_build())(typed_module(given)), dict(params or {})
 
 
 __all__ = ["Executor", "GraphExecutorFactoryModule", "Runtime", "build", "build_config", "graph_json", "optimize"]

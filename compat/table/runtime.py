@@ -39,8 +39,16 @@ _RELAX = (
         today="VirtualMachine=backends.VirtualMachine build=backends.build",
     ),
     Names("backends", "Executable"),
+    Names("compat.running.relax", "TensorStructInfo=TensorInfo", today="TensorStructInfo=relax_ir.TensorStructInfo"),
+    Names(
+        "relax_ir",
+        "BlockBuilder Call Constant DataTypeImm Expr ExprFunctor ExprVisitor ExternFunc FuncStructInfo Function If "
+        "GlobalVar MatchCast ObjectStructInfo PrimStructInfo PrimValue SeqExpr ShapeExpr ShapeStructInfo StringImm "
+        "StructInfo Tuple TupleGetItem TupleStructInfo Var call_tir",
+        "expressions are never changed",
+    ),
 )
-_LOWERED = Names("compat.running.relax", "from_relay", today="from_relay=translator.lower_to_tir")
+_LOWERED = Names("compat.running.relax", "from_relay", "op_name beside op_attrs", "from_relay=translator.lower_to_tir")
 _GRAPHS = "from_relay=graph.msc.from_relay from_relax=graph.from_relax to_relax=graph.msc.to_relax"
 
 NDARRAY = (
@@ -98,6 +106,8 @@ MODULES = (
     Module("tvm.relax", _RELAX),
     Module("tvm.relax.vm", _RELAX),
     Module("tvm.relax.testing.relay_translator", (_LOWERED,)),
+    Module("tvm.relax.op", fallback="compat.running.relax:operator"),
+    Module("tvm.relax.op.nn", fallback="compat.running.relax:nn_operator"),
     Module("tvm.relax.transform", fallback="compat.running.relax:transform", today="relax_ir.transform"),
     Module("tvm.relax.frontend.torch", (Names("compat.running.beside", "from_fx", "apache-tvm runs it"),)),
     Module("tvm.contrib.msc.core.ir", (Names("graph", "MSCGraph MSCTensor"),)),

@@ -53,6 +53,7 @@ from relay2relax.relax_ir.ir.expr import (
     Function,
     GlobalVar,
     IRModule,
+    Tuple,
     Var,
 )
 from relay2relax.relax_ir.ir.names import NameSupply, kernel_name
@@ -60,6 +61,7 @@ from relay2relax.relax_ir.ir.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     StructInfo,
+    TensorStructInfo,
 )
 from relay2relax.tir.ir.stmt import PrimFunc
 from relay2relax.tir.ir.structural_equal import structural_key
@@ -80,6 +82,17 @@ def call_op(name: str, *args: Expr, span: Span | None = None, **attrs: object) -
         return Call(op, args, op.attrs(**attrs), span)
     except TypeError as error:
         raise Relay2RelaxError(f"R.{name}: wrong attributes: {error}") from error
+
+
+def call_tir(
+    gvar: GlobalVar, args: Expr | Sequence[Expr], out_sinfo: TensorStructInfo | Sequence[TensorStructInfo]
+) -> CallTIR:
+    """Return the call of the PrimFunc ``gvar`` with one argument, several or a tuple of them, whose
+    results are of these struct info.
+    """
+    given = args.fields if isinstance(args, Tuple) else args if isinstance(args, Sequence) else (args,)
+    results = (out_sinfo,) if isinstance(out_sinfo, TensorStructInfo) else tuple(out_sinfo)
+    return CallTIR(gvar, tuple(given), results)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@
 today, ``suggest.py`` what for a script; ``build_passes.py`` has the passes of ``relay.build``.
 """
 
-from relay2relax.relay_ir.pipeline.build_passes import passes_of_build
+from relay2relax.relay_ir.pipeline.build_passes import passes_of_build, prefix_of_build
 from relay2relax.relay_ir.pipeline.steps import Step, apply
 from relay2relax.relay_ir.pipeline.suggest import FoundPass, Suggestion, suggest
 from relay2relax.relay_ir.pipeline.text import passes_by_name, read
@@ -23,6 +23,7 @@ __all__ = [
     "apply",
     "passes_by_name",
     "passes_of_build",
+    "prefix_of_build",
     "read",
     "suggest",
 ]

@@ -9,18 +9,9 @@ from relay2relax.relay_ir import transform
 from relay2relax.relay_ir.ir.module import IRModule
 
 
-def passes_of_build(vm: bool = False, homogeneous: bool = True, max_function_args: int = 0) -> Sequence[Pass[IRModule]]:
-    """Return what ``relay.build``, or with ``vm`` ``relay.vm.compile``, ran before operators were
-    lowered.
-
-    ``homogeneous`` says that there is one target, whose ``max_function_args`` SplitArgs and
-    FuseOps heed. A
-    ``Sequential`` runs those that the level of the context takes: at level 3 neither FastMath nor
-    the three passes that combine products. AlterOpLayout and Legalize ask the functions that are
-    registered here; those that TVM has for its targets are not. LabelOps and AnnotateMemoryScope,
-    which write down what code generation asks, are left out.
-    """
-    prefix: list[Pass[IRModule]] = [
+def prefix_of_build(vm: bool = False, homogeneous: bool = True) -> Sequence[Pass[IRModule]]:
+    """Return the part of ``passes_of_build`` before devices are planned and operators fused."""
+    return (
         transform.RemoveUnusedFunctions(("main",)),
         transform.ToBasicBlockNormalForm(),
         transform.QnnLegalize(),
@@ -41,7 +32,20 @@ def passes_of_build(vm: bool = False, homogeneous: bool = True, max_function_arg
         *([transform.AlterOpLayout(), transform.SimplifyExprPostAlterOp()] if homogeneous else []),
         transform.FastMath(),
         transform.FoldConstant(),
-    ]
+    )
+
+
+def passes_of_build(vm: bool = False, homogeneous: bool = True, max_function_args: int = 0) -> Sequence[Pass[IRModule]]:
+    """Return what ``relay.build``, or with ``vm`` ``relay.vm.compile``, ran before operators were
+    lowered.
+
+    ``homogeneous`` says that there is one target, whose ``max_function_args`` SplitArgs and
+    FuseOps heed. A
+    ``Sequential`` runs those that the level of the context takes: at level 3 neither FastMath nor
+    the three passes that combine products. AlterOpLayout and Legalize ask the functions that are
+    registered here; those that TVM has for its targets are not. LabelOps and AnnotateMemoryScope,
+    which write down what code generation asks, are left out.
+    """
     split = [transform.SplitArgs(max_function_args)] if homogeneous and max_function_args else []
     fuse = transform.FuseOps(max_function_args=max_function_args if homogeneous else 0)
-    return (*prefix, *split, transform.PlanDevices(), fuse, transform.Inline())
+    return (*prefix_of_build(vm, homogeneous), *split, transform.PlanDevices(), fuse, transform.Inline())

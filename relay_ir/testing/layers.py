@@ -4,16 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors.table import translating
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.build.build import var
 from relay2relax.relay_ir.ir.expr import Expr, TupleGetItem
 
+# The layout of weights that TVM's networks have beside one of data.
+KERNELS = {"NCHW": "OIHW", "NHWC": "HWIO", "NCDHW": "OIDHW", "NDHWC": "DHWIO"}
+
+
+def channel_axis(layout: str, *known: str) -> int:
+    """Return the axis of channels; raises Relay2RelaxError for a layout that is not among the
+    ``known``.
+    """
+    if layout not in known:
+        raise Relay2RelaxError(
+            f"the network has the layouts {' and '.join(known)}, not {layout!r}", kind=translating.CHOICE
+        )
+    return layout.index("C")
+
 
 def conv2d(
-    data: Expr, name: str, channels: int, kernel: int, stride: int = 1, padding: int = 0, groups: int = 1
+    data: Expr,
+    name: str,
+    channels: int,
+    kernel: int,
+    stride: int = 1,
+    padding: int = 0,
+    groups: int = 1,
+    layout: str = "NCHW",
 ) -> Expr:
-    """Return a convolution with a square window and the weight ``<name>_weight``; layout NCHW."""
-    return conv2d_window(data, name, channels, (kernel, kernel), stride, (padding, padding), groups)
+    """Return a convolution with a square window and the weight ``<name>_weight``."""
+    return conv2d_window(data, name, channels, (kernel, kernel), stride, (padding, padding), groups, layout)
 
 
 def conv2d_window(
@@ -24,9 +47,11 @@ def conv2d_window(
     stride: int = 1,
     padding: tuple[int, int] = (0, 0),
     groups: int = 1,
+    layout: str = "NCHW",
 ) -> Expr:
-    """Return a convolution with a window of any extents and the weight ``<name>_weight``; layout
-    NCHW.
+    """Return a convolution with a window of any extents and the weight ``<name>_weight``.
+
+    With groups it is depthwise.
     """
     result: Expr = op.nn.conv2d(
         data,
@@ -36,13 +61,18 @@ def conv2d_window(
         channels=channels,
         kernel_size=kernel,
         groups=groups,
+        data_layout=layout,
+        kernel_layout="HWOI" if layout == "NHWC" and groups > 1 else KERNELS[layout],
     )
     return result
 
 
-def conv2d_bias(data: Expr, name: str, channels: int, kernel: int, stride: int = 1, padding: int = 0) -> Expr:
+def conv2d_bias(
+    data: Expr, name: str, channels: int, kernel: int, stride: int = 1, padding: int = 0, layout: str = "NCHW"
+) -> Expr:
     """Return a convolution and the addition of ``<name>_bias``."""
-    result: Expr = op.nn.bias_add(conv2d(data, name, channels, kernel, stride, padding), var(f"{name}_bias"))
+    body = conv2d(data, name, channels, kernel, stride, padding, layout=layout)
+    result: Expr = op.nn.bias_add(body, var(f"{name}_bias"), axis=layout.index("C"))
     return result
 
 
@@ -68,9 +98,11 @@ def dense(data: Expr, name: str, units: int, axis: int = -1) -> Expr:
     return result
 
 
-def max_pool2d(data: Expr, size: int, stride: int, padding: int = 0) -> Expr:
+def max_pool2d(data: Expr, size: int, stride: int, padding: int = 0, layout: str = "NCHW") -> Expr:
     """Return a maximum over square windows."""
-    result: Expr = op.nn.max_pool2d(data, pool_size=[size, size], strides=[stride, stride], padding=[padding] * 4)
+    result: Expr = op.nn.max_pool2d(
+        data, pool_size=[size, size], strides=[stride, stride], padding=[padding] * 4, layout=layout
+    )
     return result
 
 
@@ -80,9 +112,9 @@ def avg_pool2d(data: Expr, size: int, stride: int, padding: int = 0) -> Expr:
     return result
 
 
-def classifier(data: Expr, name: str, classes: int, axis: int = -1) -> Expr:
+def classifier(data: Expr, name: str, classes: int, axis: int = -1, layout: str = "NCHW") -> Expr:
     """Return global pooling, a fully connected layer and softmax."""
-    flat = op.nn.batch_flatten(op.nn.global_avg_pool2d(data))
+    flat = op.nn.batch_flatten(op.nn.global_avg_pool2d(data, layout=layout))
     result: Expr = op.nn.softmax(dense(flat, name, classes, axis))
     return result
 

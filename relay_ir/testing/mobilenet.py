@@ -24,6 +24,7 @@ def get_workload(
     num_classes: int = 1000,
     image_shape: Sequence[int] = (3, 224, 224),
     dtype: str = "float32",
+    layout: str = "NCHW",
     alpha: float = 1.0,
     is_shallow: bool = False,
 ) -> tuple[IRModule, dict[str, Array]]:
@@ -32,21 +33,25 @@ def get_workload(
     Output: (batch, num_classes).
 
     ``alpha`` scales the number of channels; ``is_shallow`` leaves out five of the thirteen
-    separable convolutions.
+    separable convolutions. ``layout`` is NCHW or NHWC, and that of ``image_shape``. Raises
+    Relay2RelaxError for another one.
     """
+    layers.channel_axis(layout, "NCHW", "NHWC")
     data = var("data", shape=(batch_size, *image_shape), dtype=dtype)
     channels = int(32 * alpha)
-    first = layers.conv2d(data, "conv_block_1_conv", channels, 3, 2, 1)
+    first = layers.conv2d(data, "conv_block_1_conv", channels, 3, 2, 1, layout=layout)
+    # Along axis 1 in both layouts, as in TVM.
     body: Expr = op.nn.relu(layers.batch_norm(first, "conv_block_1_bn"))
     for number, (after, stride) in enumerate(_FIRST + (_SHALLOW if is_shallow else _DEEP), 1):
-        body = _separable(body, f"separable_conv_block_{number}", channels, int(after * alpha), stride)
+        body = _separable(body, f"separable_conv_block_{number}", channels, int(after * alpha), stride, layout)
         channels = int(after * alpha)
-    return create_workload(layers.classifier(body, "fc", num_classes, axis=1))
+    return create_workload(layers.classifier(body, "fc", num_classes, 1, layout))
 
 
-def _separable(data: Expr, name: str, channels: int, after: int, stride: int) -> Expr:
-    depthwise = layers.conv2d(data, name, channels, 3, stride, 1, groups=channels)
-    body = op.nn.relu(layers.batch_norm(depthwise, f"{name}_bn1"))
-    pointwise = layers.conv2d(body, f"{name}_conv2", after, 1)
-    result: Expr = op.nn.relu(layers.batch_norm(pointwise, f"{name}_bn2"))
+def _separable(data: Expr, name: str, channels: int, after: int, stride: int, layout: str) -> Expr:
+    axis = layout.index("C")
+    depthwise = layers.conv2d(data, name, channels, 3, stride, 1, groups=channels, layout=layout)
+    body = op.nn.relu(layers.batch_norm(depthwise, f"{name}_bn1", axis=axis))
+    pointwise = layers.conv2d(body, f"{name}_conv2", after, 1, layout=layout)
+    result: Expr = op.nn.relu(layers.batch_norm(pointwise, f"{name}_bn2", axis=axis))
     return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Optional, TypeAlias, cast
@@ -27,6 +27,11 @@ _REGISTERED: dict[str, dict[str, Function]] = {}
 def op_attr(op_name: str, key: str) -> Function | None:
     """Return what is registered for an operator under ``key``, None where nothing is."""
     return _REGISTERED.get(key, {}).get(op_name)
+
+
+def functions_of(key: str) -> Mapping[str, Function]:
+    """Return what is registered under ``key``, by the names of the operators."""
+    return dict(_REGISTERED.get(key, {}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,10 +94,55 @@ def test_they_run() -> None:
         assert np.isfinite(out).all()
 
 
+def _channels_last(name: str, value: np.ndarray, groups: dict[str, tuple[int, ...]]) -> np.ndarray:
+    """Return a weight of a network in NCHW as the same network in NHWC has it."""
+    if name in groups:  # A dense layer behind or before an image: rows or columns in another order.
+        shape = groups[name]
+        axis = 1 if len(value) != np.prod(shape) else 0
+        split = value.reshape(*value.shape[:axis], *shape, *value.shape[axis + 1 :])
+        result: np.ndarray = np.moveaxis(split, axis, axis + 2).reshape(value.shape)
+        return result
+    if value.ndim < 4:
+        return value
+    depthwise = value.shape[1] == 1
+    order = (*range(2, value.ndim), 0, 1) if depthwise else (*range(2, value.ndim), 1, 0)
+    result = value.transpose(order)
+    return result
+
+
+LAYOUTS: dict[str, tuple[Callable[..., Workload], dict[str, object], tuple[int, ...], dict[str, tuple[int, ...]]]] = {
+    "resnet": (testing.resnet.get_workload, {"num_classes": 10, "num_layers": 8}, (3, 16, 20), {}),
+    "resnet_large": (testing.resnet.get_workload, {"num_classes": 10, "num_layers": 18}, (3, 40, 33), {}),
+    "resnet_3d": (testing.resnet_3d.get_workload, {"num_classes": 10, "num_layers": 8}, (3, 4, 16, 12), {}),
+    "mobilenet": (testing.mobilenet.get_workload, {"num_classes": 10, "alpha": 0.25}, (3, 32, 32), {}),
+    "dqn": (testing.dqn.get_workload, {}, (4, 84, 84), {"dense1_weight": (64, 7, 7)}),
+    "dcgan": (testing.dcgan.get_workload, {"ngf": 8}, (), {"dense_weight": (64, 4, 4)}),
+}
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_networks_in_both_layouts_compute_the_same(name: str) -> None:
+    make, options, image, groups = LAYOUTS[name]
+    sizes = {"image_shape": image} if image else {}
+    first, params = make(1, **options, **sizes)
+    sizes = {"image_shape": (*image[1:], image[0])} if image else {}
+    other, initial = make(1, layout="NDHWC" if "3d" in name else "NHWC", **options, **sizes)
+    weights = {key: _channels_last(key, value, groups) for key, value in params.items()}
+    known = {key: value for key, value in weights.items() if value.shape == initial[key].shape}
+    # TVM's MobileNet and video networks normalise along the first axis in both layouts.
+    assert all("_bn_" in key or "bn" in key for key in weights.keys() - known)
+    data = np.random.default_rng(0).standard_normal((1, *image) if image else (1, 100)).astype("float32")
+    expected = create_executor("graph", first).evaluate()(data, **params)
+    moved = np.moveaxis(data, 1, -1) if image else data
+    found = create_executor("graph", other).evaluate()(moved, **{**initial, **known})
+    np.testing.assert_allclose(np.moveaxis(found, -1, 1) if found.ndim > 2 else found, expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     "make",
     [
         lambda: testing.resnet.get_workload(num_layers=20),
+        lambda: testing.resnet.get_workload(layout="CHWN"),
         lambda: testing.resnet.get_workload(num_layers=9, image_shape=(3, 28, 28)),
         lambda: testing.vgg.get_workload(num_layers=12),
         lambda: testing.densenet.get_workload(densenet_size=1),
