@@ -31,6 +31,10 @@ class Device:
     registers: int = 65536
     block_shared: int = 48 * 1024
 
+    def multiplies(self, dtype: str) -> bool:
+        """Whether its tensor cores multiply matrices of ``dtype`` with sums of 32 bits."""
+        return dtype == "float16" or (dtype == "bfloat16" and int(self.arch.removeprefix("sm_")) >= 80)
+
     def occupancy(self, threads: int, registers: int, shared: int) -> float:
         """Return the part of a multiprocessor's threads that blocks of so many ``threads`` fill.
 

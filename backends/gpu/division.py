@@ -9,12 +9,12 @@ from relay2relax.backends.c.access import coefficient
 from relay2relax.backends.c.schedule.elementwise import collapse
 from relay2relax.backends.c.stages import Axis, Reduction, Stage, tidy
 from relay2relax.backends.gpu.device import Device
-from relay2relax.backends.gpu.factors import Parts, factors_of
+from relay2relax.backends.gpu.factors import Parts, factors_of, narrowed
 from relay2relax.backends.gpu.kernel import count
 from relay2relax.backends.gpu.tiles import best_tile, cycles
 from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.extent import static
-from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary, const
+from relay2relax.tir.ir.expr import Binary, Buffer, BufferLoad, IntImm, PrimExpr, Var, binary, cast, const
 from relay2relax.tir.ir.visit import loads, substitute
 
 # A sum is done in at most so many parts, each of at least so many terms.
@@ -52,11 +52,12 @@ def _laid_out(stage: Stage, known: Callable[[Buffer], bool]) -> list[Stage]:
         index = read[0].indices[0]
         if loads(index) or _position(order) == index:
             continue
-        target = Buffer(f"{read[0].buffer.name}_packed", (count(order),), value.dtype)
+        narrow = narrowed(value)
+        target = Buffer(f"{read[0].buffer.name}_packed", (count(order),), narrow.dtype)
         renamed = [Axis(Var(axis.var.name), axis.extent) for axis in order]
         values: dict[Var, PrimExpr] = {old.var: new.var for old, new in zip(order, renamed, strict=True)}
-        before.append(Stage(tuple(renamed), target, (_position(renamed),), substitute(value, values)))
-        factors[side] = (BufferLoad(target, (_position(order),)), axes)
+        before.append(Stage(tuple(renamed), target, (_position(renamed),), substitute(narrow, values)))
+        factors[side] = (cast(value.dtype, BufferLoad(target, (_position(order),))), axes)
     if not before:
         return [stage]
     return [*before, replace(stage, reduction=replace(own, source=_again(own, parts, factors)))]

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from relay2relax.backends.c.access import coefficient
+from relay2relax.backends.c.dtypes import HALF
 from relay2relax.backends.c.stages import Axis, Stage
 from relay2relax.backends.gpu.kernel import count
 from relay2relax.core.dtype import is_float
 from relay2relax.tir.extent import static
-from relay2relax.tir.ir.expr import Binary, PrimExpr, const
+from relay2relax.tir.ir.expr import Binary, Cast, PrimExpr, const
 from relay2relax.tir.ir.visit import loads, variables
 
 # Fewer rows, columns or terms are no matrix.
@@ -57,6 +58,11 @@ def factors_of(stage: Stage) -> Parts | None:
     left, right = (source.b, source.a) if turned else (source.a, source.b)
     rows, columns = (second, first) if turned else (first, second)
     return Parts(batch, _last(stage, rows), _last(stage, columns), terms_of(own.axes, left, right), left, right)
+
+
+def narrowed(value: PrimExpr) -> PrimExpr:
+    """Return what a factor was before it was converted from 16 bits, else the factor."""
+    return value.value if isinstance(value, Cast) and value.value.dtype in HALF else value
 
 
 def _last(stage: Stage, axes: Sequence[Axis]) -> tuple[Axis, ...]:

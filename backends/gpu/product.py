@@ -16,7 +16,9 @@ from relay2relax.backends.c.stages import Axis, Reduction, Stage
 from relay2relax.backends.gpu.device import Device
 from relay2relax.backends.gpu.factors import Parts, factors_of
 from relay2relax.backends.gpu.kernel import ZERO, barrier, buffer, count, finish, launch, quotient, unravel
-from relay2relax.backends.gpu.tiles import QUAD, Move, Tile, best_tile, move_of
+from relay2relax.backends.gpu.reading import Factor, Reader, read_ahead
+from relay2relax.backends.gpu.tensor_cores import tensor_product
+from relay2relax.backends.gpu.tiles import QUAD, Tile, WarpTile, best_tile, move_of
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import (
     Buffer,
@@ -26,30 +28,21 @@ from relay2relax.tir.ir.expr import (
     Var,
     binary,
     cast,
-    const,
-    if_then_else,
     logical_and,
 )
 from relay2relax.tir.ir.stmt import BufferStore, For, If, Seq, Stmt
-from relay2relax.tir.ir.visit import substitute
 
 
 @dataclass(frozen=True, slots=True)
-class _Factor:
-    """A factor over ``axes`` of its own and those of the sum, in tiles of ``size`` of the former.
+class _Factor(Factor):
+    """A factor and what is done with it.
 
-    ``tile`` are two tiles in shared memory, ``ahead`` the elements that a thread has read of the
-    next, ``values`` those that it multiplies. ``threads`` lie side by side along the tile; each has
-    groups of four neighbours.
+    ``tile`` are two tiles in shared memory, ``values`` what a thread multiplies. ``threads`` lie
+    side by side along the tile; each has groups of four neighbours.
     """
 
-    value: PrimExpr
-    axes: tuple[Axis, ...]
-    size: int
     threads: int
-    move: Move
     tile: Buffer
-    ahead: Buffer
     values: Buffer
 
     @property
@@ -65,6 +58,8 @@ def product(stage: Stage, device: Device) -> Stmt | None:
     if parts is None or own is None:
         return None
     tile = best_tile(parts, device)
+    if isinstance(tile, WarpTile):
+        return tensor_product(stage, parts, tile)
     left = _factor("left", parts.left, parts.rows, tile.rows, tile.tall, tile, parts)
     right = _factor("right", parts.right, parts.columns, tile.columns, tile.wide, tile, parts)
     sums = buffer("sums", (tile.rows // tile.tall, tile.columns // tile.wide), own.result.dtype, "local")
@@ -90,11 +85,10 @@ def _factor(
 ) -> _Factor:
     dtype = value.dtype
     move = move_of(value, axes, parts)
-    many = -(-size * tile.depth // tile.threads)
-    ahead = buffer(f"{name}_ahead", (max(many, move.width),), dtype, "local")
+    ahead = read_ahead(name, dtype, size, tile, move)
     held = buffer(f"{name}_tile", (2, tile.depth, size), dtype, "shared")
     values = buffer(f"{name}_values", (size // threads,), dtype, "local")
-    return _Factor(value, axes, size, threads, move, held, ahead, values)
+    return _Factor(value, axes, size, move, ahead, threads, held, values)
 
 
 class _Writer:
@@ -114,26 +108,27 @@ class _Writer:
     ) -> None:
         self.stage = stage
         self.own = own
-        self.parts = parts
+        self.terms = parts.terms
         self.tile = tile
         self.factors = tuple(zip(factors, begins, strict=True))
         self.sums = sums
         self.batch = batch
         self.column, self.row = names
-        self.number = binary("+", binary("*", self.row, IntImm(tile.wide)), self.column)
+        number = binary("+", binary("*", self.row, IntImm(tile.wide)), self.column)
+        self.reader = Reader(parts, tile, number, batch)
 
     def body(self) -> Stmt:
-        depth = quotient(count(self.parts.terms), self.tile.depth)
+        depth = quotient(count(self.terms), self.tile.depth)
         step = Var("step")
         following = binary("+", step, IntImm(1))
         more = binary("<", following, depth)
-        load = Seq(tuple(self.load(factor, begin, following) for factor, begin in self.factors))
+        load = Seq(tuple(self.reader.load(factor, begin, following) for factor, begin in self.factors))
         store = Seq(tuple(self.store(factor, binary("%", following, IntImm(2))) for factor, _ in self.factors))
         loop = Seq((If(more, load), self.multiply(binary("%", step, IntImm(2))), If(more, store), barrier()))
         return Seq(
             (
                 self.each(lambda i, j: BufferStore(self.sums, (i, j), self.own.identity)),
-                *(self.load(factor, begin, ZERO) for factor, begin in self.factors),
+                *(self.reader.load(factor, begin, ZERO) for factor, begin in self.factors),
                 *(self.store(factor, ZERO) for factor, _ in self.factors),
                 barrier(),
                 For(step, depth, loop),
@@ -144,86 +139,6 @@ class _Writer:
     def each(self, body: Callable[[Var, Var], Stmt]) -> Stmt:
         rows, columns = (static(extent) or 0 for extent in self.sums.shape)
         return unrolled(rows, lambda i: unrolled(columns, lambda j: body(i, j), "j"), "i")
-
-    def moved(self, factor: _Factor, body: Callable[[PrimExpr, PrimExpr, PrimExpr], Stmt]) -> Stmt:
-        """Return ``body`` for what a thread moves: the number of a part, and the term and the place
-        of its first element.
-        """
-        move, depth, threads = factor.move, self.tile.depth, self.tile.threads
-        whole = factor.size * depth // move.width
-        many = -(-whole // threads)
-
-        def one(part: PrimExpr) -> Stmt:
-            number = binary("+", binary("*", part, IntImm(threads)), self.number)
-            if move.deep:
-                quads = IntImm(depth // move.width)
-                term = binary("*", binary("%", number, quads), IntImm(move.width))
-                stmt = body(part, term, binary("//", number, quads))
-            else:
-                quads = IntImm(factor.size // move.width)
-                place = binary("*", binary("%", number, quads), IntImm(move.width))
-                stmt = body(part, binary("//", number, quads), place)
-            return If(binary("<", number, IntImm(whole)), stmt) if whole % threads else stmt
-
-        return one(ZERO) if many == 1 else unrolled(many, one, "part")
-
-    def load(self, factor: _Factor, begin: PrimExpr, step: PrimExpr) -> Stmt:
-        """Return the reads of a tile."""
-        move = factor.move
-
-        def one(part: PrimExpr, term: PrimExpr, place: PrimExpr) -> Stmt:
-            asked = self.inside(factor, binary("+", begin, place), step, term)
-            first = binary("*", part, IntImm(move.width))
-
-            def element(lane: PrimExpr) -> Stmt:
-                along, beside = (binary("+", term, lane), place) if move.deep else (term, binary("+", place, lane))
-                value = self.value(factor, binary("+", begin, beside), step, along)
-                if asked and not move.whole:
-                    inside = self.inside(factor, binary("+", begin, beside), step, along)
-                    value = if_then_else(logical_and(*inside), value, const(0, value.dtype))
-                return BufferStore(factor.ahead, (binary("+", first, lane),), value)
-
-            if move.width == 1:
-                return element(ZERO)
-            if not move.whole:
-                return unrolled(move.width, element, "lane")
-            vector = vectorized(move.width, element, "lane")
-            if not asked:
-                return vector
-            zero = const(0, factor.value.dtype)
-            none = vectorized(move.width, lambda lane: BufferStore(factor.ahead, (binary("+", first, lane),), zero))
-            return If(logical_and(*asked), vector, none)
-
-        return self.moved(factor, one)
-
-    def value(self, factor: _Factor, place: PrimExpr, step: PrimExpr, term: PrimExpr) -> PrimExpr:
-        """Return the element of a factor at a place and a term of a step."""
-        known = {**self.batch, **unravel(place, factor.axes), **self.term(step, term)}
-        return substitute(factor.value, known)
-
-    def term(self, step: PrimExpr, term: PrimExpr) -> dict[Var, PrimExpr]:
-        """Return the values of the axes of the sum.
-
-        Where tiles are parts of the last one, the others follow from the step alone.
-        """
-        depth, terms = self.tile.depth, self.parts.terms
-        last = terms[-1]
-        extent = static(last.extent)
-        if extent is None or extent % depth or len(terms) == 1:
-            return unravel(binary("+", binary("*", step, IntImm(depth)), term), terms)
-        part = Axis(last.var, IntImm(extent // depth))
-        found = unravel(step, (*terms[:-1], part))
-        return {**found, last.var: binary("+", binary("*", found[last.var], IntImm(depth)), term)}
-
-    def inside(self, factor: _Factor, place: PrimExpr, step: PrimExpr, term: PrimExpr) -> list[PrimExpr]:
-        """Return the conditions under which an element is one of the factor's."""
-        position = binary("+", binary("*", step, IntImm(self.tile.depth)), term)
-        bounds = ((place, factor.axes, factor.size), (position, self.parts.terms, self.tile.depth))
-        return [
-            binary("<", one, count(axes))
-            for one, axes, size in bounds
-            if static(count(axes)) is None or (static(count(axes)) or 0) % size
-        ]
 
     def turned(self, factor: _Factor, place: PrimExpr, term: PrimExpr) -> PrimExpr:
         """Return where a tile has a place: rows that threads store along terms begin in different
@@ -254,7 +169,7 @@ class _Writer:
                 return unrolled(move.width, element, "lane")
             return vectorized(move.width, element, "lane")
 
-        return self.moved(factor, one)
+        return self.reader.moved(factor, one)
 
     def multiply(self, which: PrimExpr) -> Stmt:
         """Return the products of a pair of tiles."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from relay2relax.backends.c.fusion.pipeline import RULES, fuse
 from relay2relax.backends.c.fusion.rule import Fusion
 from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.schedule.half import widened
 from relay2relax.backends.c.schedule.loops import FlatViews
 from relay2relax.backends.c.schedule.schedule import Schedule, Scheduled, stage_name
 from relay2relax.backends.c.stages import Blocks, Opaque, Part, Program, Rows, Stage, owners_of, settled_of, stages_of
@@ -81,7 +82,8 @@ def _kernels(stage: Part, flat: FlatViews, device: Device, known: Callable[[Buff
         case Blocks():
             raise TypeError("no rule for GPUs makes blocks of rows")
         case Stage():
-            *before, plain = divided(flat.flatten([stage])[0], known, device)
+            (single,) = widened(flat.flatten([stage])[0], ahead=False)
+            *before, plain = divided(single, known, device)
             for one in (*before, plain):
                 own = elementwise(one) if one.reduction is None else product(one, device) or reduction(one)
                 yield _Kernel(stage_name(one), own, known(one.target) or (one is not plain and one.reduction is None))

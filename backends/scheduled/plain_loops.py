@@ -21,6 +21,7 @@ from relay2relax.tir.ir.expr import (
     Binary,
     BinaryOp,
     Buffer,
+    BufferData,
     BufferLoad,
     Call,
     Cast,
@@ -32,6 +33,7 @@ from relay2relax.tir.ir.expr import (
 )
 from relay2relax.tir.ir.stmt import Allocate, BufferStore, Evaluate, For, LoopKind, Seq, Stmt
 from relay2relax.tir.ir.visit import all_expressions, map_expr, map_parts, rebuild, subexpressions
+from relay2relax.tir.normalize.fragments import FRAGMENT_CALLS
 
 # Loops of more than twice as many steps become vectors of this many elements.
 _VECTOR = 16
@@ -39,6 +41,8 @@ _VECTOR = 16
 _MOST_ELEMENTS = 1 << 30
 _ACROSS: Mapping[str, BinaryOp] = {"vector_sum": "+", "vector_min": "min", "vector_max": "max"}
 _SCALAR = frozenset({"cosh", "sinh"})
+# Calls whose integers are places, and count as loops do.
+_PLACES = FRAGMENT_CALLS | {"tvm_access_ptr"}
 _ARITHMETIC = frozenset({"+", "-", "*", "//", "%", "min", "max"})
 
 
@@ -171,6 +175,10 @@ class _Writer:
                     return values.get(node)
                 case BufferLoad(buffer, indices):
                     return BufferLoad(*self.place(buffer, indices, values))
+                case BufferData(buffer):
+                    return BufferData(self.memory(buffer))
+                case Call(name, args) if name in _PLACES:
+                    return rebuild(node, [self.count(self.expr(arg, values)) for arg in args])
                 case Call(name, (BufferLoad(buffer, indices),)) if name in _ACROSS:
                     return self.across(_ACROSS[name], buffer, indices, values)
                 case Binary(op, a, b) if op in COMPARISONS and a.dtype == "int64":

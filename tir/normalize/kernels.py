@@ -3,6 +3,7 @@
 Where threads wait for each other, a loop over threads is cut in two at each barrier: all threads
 come to it before one goes on. What a thread keeps for itself becomes memory with a place for each
 thread. A shuffle is a barrier, too: what it hands on is stored by all threads before it is read.
+What a warp does as one (``fragments.py``) is done by a loop over warps.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from functools import lru_cache
 
 from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import tensor_programs
+from relay2relax.tir.arith.simplify import simplify
 from relay2relax.tir.ir.expr import (
     Buffer,
     BufferLoad,
@@ -50,12 +52,14 @@ from relay2relax.tir.ir.visit import (
     substitute_stmt,
     variables,
 )
+from relay2relax.tir.normalize.fragments import FRAGMENT_CALLS, WARP, is_fragment, loops_of, memory_of_warps, thread_of
 
 BLOCK_AXES = ("blockIdx.z", "blockIdx.y", "blockIdx.x")
 THREAD_AXES = ("threadIdx.z", "threadIdx.y", "threadIdx.x")
 SHUFFLES = frozenset({"tvm_warp_shuffle", "tvm_warp_shuffle_up", "tvm_warp_shuffle_down", "tvm_warp_shuffle_xor"})
 _BARRIER = "tvm_storage_sync"
 _MASK = "tvm_warp_activemask"
+_TOGETHER = SHUFFLES | FRAGMENT_CALLS | {_BARRIER}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +110,7 @@ def has_kernels(func: PrimFunc) -> bool:
 
 def _waits(stmt: Stmt) -> bool:
     nodes = (node for expr in all_expressions(stmt) for node in subexpressions(expr))
-    return any(isinstance(node, Call) and (node.name in SHUFFLES or node.name == _BARRIER) for node in nodes)
+    return any(isinstance(node, Call) and node.name in _TOGETHER for node in nodes)
 
 
 def without_barriers(func: PrimFunc) -> PrimFunc:
@@ -127,13 +131,14 @@ def _refused(what: str) -> UnsupportedError:
 class _Cutter:
     """Rewrites kernels.
 
-    ``threads`` are the axes around, ``own`` memory of single threads, with what has become of it,
-    ``guards`` conditions under which threads run.
+    ``threads`` are the axes around, ``own`` memory of single threads and ``fragments`` that of
+    warps, with what has become of them, ``guards`` conditions under which threads run.
     """
 
     def __init__(self) -> None:
         self.threads: tuple[Launch, ...] = ()
         self.own: dict[Buffer, Buffer] = {}
+        self.fragments: dict[Buffer, Buffer] = {}
         self.guards: tuple[PrimExpr, ...] = ()
 
     def outside(self, stmt: Stmt) -> Stmt:
@@ -152,6 +157,8 @@ class _Cutter:
                 return Seq(tuple(map(self.inside, stmts)))
             case Evaluate(Call(name)) if name == _BARRIER:
                 return Seq(())
+            case Evaluate(Call(name) as call) if name in FRAGMENT_CALLS:
+                return self.each_warp(call)
             case For(extent=extent) if self.common(extent):
                 return replace(stmt, body=self.inside(stmt.body), kind=LoopKind.SERIAL)
             case If(condition, then, otherwise):
@@ -205,6 +212,24 @@ class _Cutter:
             body = For(axis.var, cast(axis.var.dtype, axis.extent), body)
         return body
 
+    def each_warp(self, call: Call) -> Stmt:
+        """Return what ``call`` does, by every warp whose first thread is not kept from it."""
+        warp = Var("warp", "int64")
+        body = self.moved(loops_of(call, warp, self.fragments))
+        for guard in reversed(self.guards):
+            body = If(guard, body)
+        values: dict[Var, PrimExpr] = {}
+        number = thread_of(warp)
+        for axis in sorted(self.threads, key=lambda one: THREAD_AXES.index(one.tag), reverse=True):
+            extent = cast("int64", axis.extent)
+            values[axis.var] = cast(axis.var.dtype, binary("%", number, extent))
+            number = binary("//", number, extent)
+        return For(warp, self.warps(), substitute_stmt(body, values))
+
+    def warps(self) -> PrimExpr:
+        """Return how many warps a block has."""
+        return simplify(binary("//", self.count(), IntImm(WARP)))
+
     def moved(self, stmt: Stmt) -> Stmt:
         """Return ``stmt`` with a thread's own memory as a part of that of all threads."""
         if not self.own:
@@ -237,6 +262,9 @@ class _Cutter:
             return Allocate(buffer, self.inside(body))
         if not self.threads or thread_axes(body):
             return self.further_in(Allocate(buffer, body))
+        if is_fragment(buffer):
+            held = self.fragments[buffer] = memory_of_warps(buffer, self.warps())
+            return Allocate(held, self.inside(body))
         made = self.own[buffer] = self.memory(buffer.name, buffer.dtype, buffer.shape)
         return Allocate(made, self.inside(body))
 

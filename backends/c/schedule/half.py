@@ -18,9 +18,9 @@ from relay2relax.tir.ir.expr import Binary, BufferLoad, Cast, FloatImm, PrimExpr
 _WIDE = "float32"
 
 
-def widened(stage: Stage) -> list[Stage]:
+def widened(stage: Stage, ahead: bool = True) -> list[Stage]:
     """Return the stages that do what ``stage``, a flattened reduction, does, with the reduction in
-    single precision.
+    single precision; factors are converted ``ahead`` of it, or where they are read.
     """
     reduction = stage.reduction
     if reduction is None or reduction.result.dtype not in HALF:
@@ -29,7 +29,7 @@ def widened(stage: Stage) -> list[Stage]:
     count = points([*stage.axes, *reduction.axes])
 
     def operand(load: BufferLoad) -> PrimExpr:
-        return converted(load, _WIDE, count, before)
+        return converted(load, _WIDE, count, before) if ahead else cast(_WIDE, load)
 
     match reduction.source:
         case Binary("*", BufferLoad() as a, BufferLoad() as b) if reduction.op == "+":

@@ -15,6 +15,7 @@ class Fault(Enum):
     UNWRITTEN = "what is read was never written"
     OUTSIDE = "an address is outside of its buffer"
     SHUFFLE = "a value is taken from a thread that does not run"
+    FRAGMENT = "some threads of a warp do not come to what it does as one"
     THREADS = "a block has more threads than a GPU has for one"
     SHARED = "a block has more shared memory than a GPU has for one"
     MISSING = "an element of a result is never written"

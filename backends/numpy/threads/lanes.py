@@ -197,8 +197,12 @@ class Lanes:
         """Return the memory of ``buffer``."""
         found = self.memories.get(buffer)
         if found is None:
-            raise ExecutionError(f"{self.function}: {buffer.name!r} has no memory yet")
+            raise self.without_memory(buffer)
         return found
+
+    def without_memory(self, buffer: Buffer) -> ExecutionError:
+        """Return the error of an access to ``buffer`` before it has memory."""
+        return ExecutionError(f"{self.function}: {buffer.name!r} has no memory yet")
 
     def places(self, memory: Memory, indices: Sequence[PrimExpr], active: Active) -> Any:
         """Return where elements are among those of one owner; outside of it none is."""

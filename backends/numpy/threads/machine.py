@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from relay2relax.backends.numpy.threads.fragments import Fragments
 from relay2relax.backends.numpy.threads.lanes import Lanes
 from relay2relax.backends.numpy.threads.memory import Owner, own_memory
 from relay2relax.backends.numpy.threads.wave import Active
@@ -32,6 +33,7 @@ from relay2relax.tir.ir.stmt import (
     ThreadAxis,
     While,
 )
+from relay2relax.tir.normalize.fragments import FRAGMENT_CALLS, is_fragment
 
 _EVERY_THREAD = frozenset({"shared", "shared.dyn", "global"})
 
@@ -44,6 +46,7 @@ class Machine:
     def __init__(self, lanes: Lanes, axes: dict[str, Any]) -> None:
         self.lanes = lanes
         self.axes = axes
+        self.fragments = Fragments(lanes)
         self.budget = active_limits()
 
     def run(self, stmt: Stmt, active: Active) -> None:
@@ -104,6 +107,8 @@ class Machine:
                     )
                 if lanes.watch is not None:
                     lanes.watch.barrier(lanes.wave, active, stmt)
+            case Evaluate(Call(name) as call) if name in FRAGMENT_CALLS:
+                self.fragments.run(call, active, stmt)
             case Evaluate(
                 Call("atomic_add", (Call("address_of", (BufferLoad(buffer, indices),)), value, *_))
                 | Call(
@@ -161,6 +166,9 @@ class Machine:
         """Give ``buffer`` memory, if it has none: a kernel has it from its beginning to its end."""
         lanes = self.lanes
         if buffer in lanes.memories:
+            return
+        if is_fragment(buffer):
+            self.fragments.allocate(buffer)
             return
         shape = tuple(lanes.number(extent) for extent in buffer.shape)
         if of is not None:

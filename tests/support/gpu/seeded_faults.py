@@ -117,4 +117,28 @@ SEEDED = {
         "count[",
     ),
     "the barrier before counters are used": ("histogram", SYNC, "", Fault.RACE, "atomicAdd"),
+    "the barrier before fragments are read": ("fragments", SYNC, "", Fault.RACE, "tvm_load_matrix_sync"),
+    "the barrier before sums are read": ("fragments", SECOND, "", Fault.RACE, "C[b"),
+    "sums that nobody began": (
+        "fragments",
+        "T.evaluate(T.tvm_fill_fragment(fc.data, 16, 16, 16, 0, T.float32(0)))",
+        "pass",
+        Fault.UNWRITTEN,
+        "tvm_mma_sync",
+    ),
+    "a fragment beyond its tile": ("fragments", "k * 640 + t", "k * 1280 + t", Fault.OUTSIDE, "tvm_load_matrix_sync"),
+    "a part of a warp multiplies": (
+        "fragments",
+        "T.evaluate(T.tvm_mma_sync(fc.data, 0, fa.data, 0, fb.data, 0, fc.data, 0))",
+        "if t != 40:\n                T.evaluate(T.tvm_mma_sync(fc.data, 0, fa.data, 0, fb.data, 0, fc.data, 0))",
+        Fault.FRAGMENT,
+        "tvm_mma_sync",
+    ),
+    "warps write one place": (
+        "fragments",
+        "T.address_of(stage[t // 32 * 384])",
+        "T.address_of(stage[t // 64 * 384])",
+        Fault.RACE,
+        "tvm_store_matrix_sync",
+    ),
 }
