@@ -24,7 +24,7 @@ from relay2relax.tir.normalize.executable_form import executable_form
 from relay2relax.tir.te.inline import instantiate
 
 # A run of more calls is cut: one C function of any length would take the compiler any time.
-_MOST_CALLS = 2000
+_MOST_CALLS = 10000
 # What is put together is called after its calls, as long as that takes no more characters.
 _LONGEST_NAME = 60
 

@@ -70,6 +70,17 @@ PROGRAMS: Mapping[str, tuple[str, str]] = {
   %0 = multiply(cast(subtract(cast(%x, dtype="int32"), 3), dtype="float32"), 0.05f);
   nn.relu(nn.dense(%0, multiply(cast(cast(%w, dtype="int32"), dtype="float32"), %ws), units=8))""",
     ),
+    "requantise": (
+        "%x: Tensor[(8, 16), uint8]",
+        """
+  %0 = multiply(cast(subtract(cast(%x, dtype="int32"), 3), dtype="float32"), 0.05f);
+  %1 = divide(multiply(%0, 0.125f), 0.00625f);
+  %2 = floor(%1);
+  %3 = subtract(%1, %2);
+  %4 = logical_and(equal(%3, 0.5f), equal(floor_mod(%2, 2f), 0f));
+  %5 = add(where(logical_or(less(%3, 0.5f), %4), %2, add(%2, 1f)), 3f);
+  cast(clip(%5, a_min=0f, a_max=255f), dtype="uint8")""",
+    ),
     "round_even": (
         "%x: Tensor[(4, 8), float32]",
         """

@@ -313,7 +313,8 @@ class ExpressionWriter:
         match expr:
             case Binary("+" | "-" | "*" | "/" | "min" | "max" as op, a, b) if bits(expr.dtype) > 8:
                 left, right = self.vector_value(a, lane, lanes), self.vector_value(b, lane, lanes)
-                if left is None or right is None:
+                # A product that is rounded on its own is so number by number.
+                if left is None or right is None or is_fraction(expr):
                     return None
                 if not left[1] and not right[1]:
                     return self.expr(expr), False

@@ -1,7 +1,9 @@
 """The C text of the thread pool that runs parallel loops.
 
-A parallel loop is cut into chunks that the calling thread and the workers take from one counter.
-The caller never waits for a worker that has not begun: on a busy machine it does the work itself.
+Every thread has an equal stretch of a parallel loop of its own, which it takes chunk by chunk: what
+one loop leaves in a core's cache, the next one finds there. Who is done takes chunks of the others'
+stretches. So the caller never waits for a worker that has not begun: on a busy machine it does the
+work itself.
 Workers spin for a moment after a loop, for the next one often follows at once, then sleep. Only one
 loop at a time is shared out; a loop that finds the pool in use (by another thread of the program)
 runs on its caller.
@@ -36,7 +38,9 @@ R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, i
 #include <sched.h>
 #include <signal.h>
 
-enum { R2R_MOST_WORKERS = 63, R2R_SPINS = 4000 };
+enum { R2R_MOST_WORKERS = 63, R2R_SPINS = 4000, R2R_CHUNKS = 8 };
+/* What is left of a thread's stretch of the loop, in a line of the cache of its own. */
+struct r2r_stretch { int64_t next __attribute__((aligned(64))), end; };
 static struct {
   pthread_mutex_t use, sleep;
   pthread_cond_t wake;
@@ -44,8 +48,8 @@ static struct {
   /* The loop that is open: it is read by workers only after they have said that they are inside. */
   r2r_task task;
   const void* arguments;
-  int64_t total, chunk, helpers;
-  int64_t next __attribute__((aligned(64)));
+  int64_t chunk, helpers;
+  struct r2r_stretch stretches[R2R_MOST_WORKERS + 1];
   int64_t opened __attribute__((aligned(64)));
   int64_t open, inside, sleeping;
 } r2r_pool = {.use = PTHREAD_MUTEX_INITIALIZER, .sleep = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER,
@@ -58,12 +62,16 @@ R2R_INLINE void r2r_pause(void) {
   __asm__ volatile("yield");
 #endif
 }
-static void r2r_take_chunks(void) {
-  for (;;) {
-    int64_t begin = __atomic_fetch_add(&r2r_pool.next, r2r_pool.chunk, __ATOMIC_RELAXED);
-    if (begin >= r2r_pool.total) return;
-    int64_t end = begin + r2r_pool.chunk;
-    r2r_pool.task(r2r_pool.arguments, begin, end < r2r_pool.total ? end : r2r_pool.total);
+/* All of the own stretch, then what others have left of theirs. */
+static void r2r_take_chunks(int64_t own) {
+  for (int64_t turn = 0; turn <= r2r_pool.helpers; ++turn) {
+    struct r2r_stretch* const s = &r2r_pool.stretches[(own + turn) % (r2r_pool.helpers + 1)];
+    for (;;) {
+      const int64_t begin = __atomic_fetch_add(&s->next, r2r_pool.chunk, __ATOMIC_RELAXED);
+      if (begin >= s->end) break;
+      const int64_t end = begin + r2r_pool.chunk;
+      r2r_pool.task(r2r_pool.arguments, begin, end < s->end ? end : s->end);
+    }
   }
 }
 static void* r2r_worker(void* number) {
@@ -83,7 +91,7 @@ static void* r2r_worker(void* number) {
     /* Say "inside", then look whether the loop is still open; the caller closes it, then looks who is inside. */
     __atomic_fetch_add(&r2r_pool.inside, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&r2r_pool.open, __ATOMIC_SEQ_CST) && (int64_t)(size_t)number < r2r_pool.helpers)
-      r2r_take_chunks();
+      r2r_take_chunks((int64_t)(size_t)number + 1);
     __atomic_fetch_sub(&r2r_pool.inside, 1, __ATOMIC_SEQ_CST);
   }
   return 0;
@@ -121,13 +129,17 @@ R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, i
     return;
   }
   if (r2r_pool.workers < helpers) r2r_start_workers(helpers);
-  int64_t pieces = (helpers + 1) * 4;
+  if (helpers > total - 1) helpers = total - 1;
+  const int64_t share = total / (helpers + 1), left = total % (helpers + 1);
   r2r_pool.task = task;
   r2r_pool.arguments = arguments;
-  r2r_pool.total = total;
   r2r_pool.helpers = helpers;
-  r2r_pool.chunk = (total + pieces - 1) / pieces;
-  __atomic_store_n(&r2r_pool.next, 0, __ATOMIC_RELAXED);
+  r2r_pool.chunk = (share + R2R_CHUNKS - 1) / R2R_CHUNKS;
+  for (int64_t t = 0, begin = 0; t <= helpers; ++t) {
+    const int64_t end = begin + share + (t < left);
+    __atomic_store_n(&r2r_pool.stretches[t].next, begin, __ATOMIC_RELAXED);
+    begin = r2r_pool.stretches[t].end = end;
+  }
   __atomic_store_n(&r2r_pool.open, 1, __ATOMIC_SEQ_CST);
   __atomic_fetch_add(&r2r_pool.opened, 1, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&r2r_pool.sleeping, __ATOMIC_SEQ_CST)) {
@@ -135,7 +147,7 @@ R2R_SHARED void r2r_share(r2r_task task, const void* arguments, int64_t total, i
     pthread_cond_broadcast(&r2r_pool.wake);
     pthread_mutex_unlock(&r2r_pool.sleep);
   }
-  r2r_take_chunks();
+  r2r_take_chunks(0);
   __atomic_store_n(&r2r_pool.open, 0, __ATOMIC_SEQ_CST);
   for (int64_t spins = 0; __atomic_load_n(&r2r_pool.inside, __ATOMIC_SEQ_CST); ++spins) {
     if (spins < R2R_SPINS) { r2r_pause(); continue; }

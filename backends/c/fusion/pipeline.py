@@ -6,14 +6,14 @@ Each that is not required can be left out: ``with PassContext(disabled_pass=["c.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from relay2relax.backends.c.fusion.attention import fuse_attention
-from relay2relax.backends.c.fusion.bytes.narrowing import narrow_factors
+from relay2relax.backends.c.fusion.bytes.narrowing import Integers, narrow_factors
+from relay2relax.backends.c.fusion.bytes.requantising import drop_requantisation
 from relay2relax.backends.c.fusion.bytes.rounding import round_at_once
 from relay2relax.backends.c.fusion.bytes.scales import scale_behind_sums
-from relay2relax.backends.c.fusion.bytes.spans import Span
 from relay2relax.backends.c.fusion.cse import eliminate_common
 from relay2relax.backends.c.fusion.epilogues import fuse_epilogues
 from relay2relax.backends.c.fusion.groups import split_groups
@@ -87,17 +87,12 @@ def _narrow_factors(fusion: Fusion) -> Fusion:
     return _of_bytes(fusion, narrow_factors)
 
 
-def _of_bytes(
-    fusion: Fusion,
-    rule: Callable[
-        [Sequence[AnyStage], Mapping[Buffer, Span], frozenset[Buffer], frozenset[Buffer], str], list[AnyStage]
-    ],
-) -> Fusion:
+def _of_bytes(fusion: Fusion, rule: Callable[[Integers], list[AnyStage]]) -> Fusion:
     byte, stages = fusion.machine.byte, fusion.stages
     if byte is None:
         return fusion
     known = made_of(stages, fusion.constants, fusion.params)
-    return fusion.of(rule(stages, fusion.spans, _still(fusion), known, byte))
+    return fusion.of(rule(Integers(stages, fusion.spans, _still(fusion), known, byte)))
 
 
 def _find_constants(fusion: Fusion) -> Fusion:
@@ -164,6 +159,13 @@ RULES: tuple[Rule, ...] = (
         "c.FuseEpilogues",
         "An element-wise stage over the result of a reduction is done when the result is stored (epilogues.py).",
         lambda f: f.of(fuse_epilogues(f.stages, f.fixed)),
+    ),
+    Rule(
+        "c.DropRequantisation",
+        "Integers that are scaled and rounded by the same scale are left as they are; when all that is made of an "
+        "element is one expression (bytes/requantising.py).",
+        lambda f: f.of(drop_requantisation(f.stages, f.spans)),
+        native=True,
     ),
     Rule(
         "c.ShareInputs",

@@ -12,7 +12,7 @@ from relay2relax.backends.c.loaded_module import compile_prim_funcs
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.schedule import schedule
 from relay2relax.tir import te
-from relay2relax.tir.ir.expr import PrimExpr, Select, Var, const, if_then_else, logical_and
+from relay2relax.tir.ir.expr import Call, PrimExpr, Select, Var, const, if_then_else, logical_and
 from relay2relax.tir.ir.stmt import Allocate, PrimFunc
 from relay2relax.tir.ir.visit import statements
 
@@ -91,6 +91,23 @@ def test_operands_of_a_choice_are_read_in_any_case() -> None:
     slopes, result = np.arange(6, dtype=np.float32), np.empty((6, 40), np.float32)
     compile_prim_funcs([func]).call("main", data, slopes, result)
     assert (result == np.where(data > 0, data, data * slopes[:, None])).all()
+
+
+def test_what_a_product_is_beyond_an_integer_is_rounded_first_in_vectors_too() -> None:
+    a, b, k = te.placeholder((8, 16), name="A"), te.placeholder((16, 32), name="B"), te.reduce_axis(16)
+    sums = te.compute((8, 32), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k))
+
+    def beyond(i: Var, j: Var) -> PrimExpr:
+        product = sums[i, j] * const(0.1, "float32")
+        return product - Call("nearbyint", (product,), "float32")
+
+    func = te.create_prim_func([a, b], [te.compute((8, 32), beyond)])
+    units, _ = generate([func], Machine())
+    assert any("] = r2r_product_float(" in unit.text for unit in units)
+    left, right = (np.random.default_rng(2).integers(-9, 9, shape).astype(np.float32) for shape in ((8, 16), (16, 32)))
+    result, product = np.empty((8, 32), np.float32), left @ right * np.float32(0.1)
+    compile_prim_funcs([func]).call("main", left, right, result)
+    assert (result == product - np.rint(product)).all()
 
 
 def test_guarded_operands_are_read_only_where_the_guard_allows() -> None:

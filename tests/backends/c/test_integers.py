@@ -177,3 +177,30 @@ def test_a_byte_is_widened_once() -> None:
     (func,) = (f for f in merged.module.functions.values() if isinstance(f, PrimFunc))
     labels = [one.label for one in schedule(func, Machine(), frozenset(merged.constants)).stages]
     assert [label.split(", ")[-1] for label in labels if "over" in label] == ["packing", "product"]
+
+
+def requantised(value: str, scale: np.float32, zero: int) -> str:
+    """Return the text of what rounds ``value`` over ``scale`` to a byte, halves to the even one."""
+    return f"""
+  %1 = divide({value}, {float(scale)!r}f);
+  %2 = floor(%1);
+  %3 = subtract(%1, %2);
+  %4 = logical_and(equal(%3, 0.5f), equal(floor_mod(%2, 2f), 0f));
+  %5 = add(where(logical_or(less(%3, 0.5f), %4), %2, add(%2, 1f)), {zero}f);
+  cast(clip(%5, a_min=0f, a_max=255f), dtype="uint8")"""
+
+
+@pytest.mark.parametrize(("more", "dropped"), [(1.0, True), (1.001, True), (1.01, False), (2.0, False)])
+def test_bytes_quantised_again_by_about_the_same_scale_are_those_bytes(more: float, dropped: bool) -> None:
+    x, zero = np.arange(256, dtype=np.uint8), 131
+    scale = np.float32(RANDOM.uniform(0.001, 0.1))
+    other = np.float32(scale * np.float32(more))
+    text = f'%0 = multiply(cast(subtract(cast(%x, dtype="int32"), {zero}), dtype="float32"), {float(scale)!r}f);'
+    module = program("%x: Tensor[(256), uint8]", text + requantised("%0", other, zero))
+    numbers = (x.astype(np.float32) - np.float32(zero)) * scale / other
+    wanted = np.clip(np.rint(numbers) + zero, 0, 255).astype(np.uint8)
+    assert bool((wanted == x).all()) == dropped
+    np.testing.assert_array_equal(run(module, {}, x, True), wanted)
+    merged = merge_blocks(LegalizeOps()(translator.lower_to_tir(module))).module
+    (func,) = (func for func in merged.functions.values() if isinstance(func, PrimFunc))
+    assert ("nearbyint" in str(schedule(func, Machine(), native=True))) != dropped

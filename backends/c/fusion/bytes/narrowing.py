@@ -59,37 +59,36 @@ class _Product:
     form: Form
 
 
-def narrow_factors(
-    stages: Sequence[AnyStage],
-    given: Mapping[Buffer, Span],
-    still: frozenset[Buffer],
-    known: frozenset[Buffer],
-    byte: str,
-) -> list[AnyStage]:
-    """Return the stages with products of bytes.
+@dataclass(frozen=True, slots=True)
+class Integers:
+    """The ``stages`` of a program, and what is known of its integers.
 
-    ``given`` says between which integers buffers of known content lie, ``still`` are buffers whose
+    ``spans`` says between which ones buffers of known content lie, ``still`` are buffers whose
     memory stays as it is, ``known`` what depends on constants alone. ``byte`` is the dtype whose
     products with int8 the processor adds up.
     """
-    rule = Narrowing(stages, given, still, known, byte)
-    return rule.stages() if rule.products else list(stages)
+
+    stages: Sequence[AnyStage]
+    spans: Mapping[Buffer, Span]
+    still: frozenset[Buffer]
+    known: frozenset[Buffer]
+    byte: str
+
+
+def narrow_factors(integers: Integers) -> list[AnyStage]:
+    """Return the stages with products of bytes."""
+    rule = Narrowing(integers)
+    return rule.stages() if rule.products else list(integers.stages)
 
 
 class Narrowing:
     """The products that become ones of bytes, and what their factors are then."""
 
-    def __init__(
-        self,
-        stages: Sequence[AnyStage],
-        given: Mapping[Buffer, Span],
-        still: frozenset[Buffer],
-        known: frozenset[Buffer],
-        byte: str,
-    ) -> None:
-        self.before, self.still, self.known = stages, still, known
-        self.dtypes = {_DATA: byte, _WEIGHTS: "int8"}
-        self.spans = spans_of(stages, given)
+    def __init__(self, integers: Integers) -> None:
+        stages = integers.stages
+        self.before, self.still, self.known = stages, integers.still, integers.known
+        self.dtypes = {_DATA: integers.byte, _WEIGHTS: "int8"}
+        self.spans = spans_of(stages, integers.spans)
         self.writers: dict[Buffer, list[Stage]] = {}
         self.opaque = {b for stage in stages if isinstance(stage, Opaque) for b in stage.reads() | stage.writes()}
         for stage in stages:

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.fusion.bytes.makers import looked_into, makers_of, without_unread
-from relay2relax.backends.c.fusion.bytes.narrowing import Narrowing
-from relay2relax.backends.c.fusion.bytes.spans import Span
+from relay2relax.backends.c.fusion.bytes.narrowing import Integers, Narrowing
 from relay2relax.backends.c.stages import AnyStage, Reduction, Stage, mapped, points
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import (
@@ -51,14 +50,9 @@ class _Scaled:
         return substitute(self.scale, dict(zip(self.axes, indices, strict=True))) if self.axes else self.scale
 
 
-def scale_behind_sums(
-    stages: Sequence[AnyStage],
-    given: Mapping[Buffer, Span],
-    still: frozenset[Buffer],
-    known: frozenset[Buffer],
-    byte: str,
-) -> list[AnyStage]:
+def scale_behind_sums(integers: Integers) -> list[AnyStage]:
     """Return the stages with sums of products of integers, where those can be of bytes."""
+    stages, still, known = integers.stages, integers.still, integers.known
     found = _Scales(stages, still, known)
     sums = [stage for stage in stages if isinstance(stage, Stage) and _is_sum_of_products(stage)]
     wanted = {stage for stage in sums if found.factors(stage) is not None}
@@ -68,7 +62,7 @@ def scale_behind_sums(
         left = {stage for stage in wanted if not any(load.buffer in others for load in _loads(stage))}
         if left == wanted:
             made, products = found.stages(wanted)
-            narrow = Narrowing(made, given, still, known | found.integers(known), byte).products
+            narrow = Narrowing(replace(integers, stages=made, known=known | found.integers(known))).products
             left = {old for old in wanted if products[old] in narrow}
             if left == wanted:
                 return without_unread(made, stages, still)
