@@ -9,8 +9,8 @@ Everything in one run on this machine.
 Sections: ``chain`` (time per node of every stage, from 1,000 to 100,000 operators), ``passes`` (the
 same of each pass over Relay, and a hundred patterns over 10,000 operators), ``reading``
 (MB/s of text and JSON, calls typed per second), ``translate`` (seconds per model case, both ways),
-``importing`` (translating beside apache-tvm's ONNX importer), ``frontends`` (importing ONNX beside
-it, and the memory that 2 GB of weights take), ``converting`` (with
+``importing`` (translating beside apache-tvm's ONNX importer), ``frontends`` (importing ONNX and
+programs of PyTorch's beside it, and the memory that 2 GB of weights take), ``converting`` (with
 a schedule and packed weights, beside a build for C), ``migrating`` (a folder of models, beside a
 bare loop), ``memory`` (peak memory of reading,
 inference and translation over a module with 500 MB of params), ``micro`` (single operators as a
@@ -52,6 +52,7 @@ import reading
 import speed
 import translate
 from common import PRINTED, Options
+from frontends.importing import run as run_frontends
 from peers import PEERS
 
 SECTIONS: dict[str, Callable[[Options], Any]] = {
@@ -60,7 +61,7 @@ SECTIONS: dict[str, Callable[[Options], Any]] = {
     "reading": lambda _: reading.run(),
     "translate": translate.run,
     "importing": translate.run_importing,
-    "frontends": translate.run_frontends,
+    "frontends": run_frontends,
     "converting": translate.run_converting,
     "migrating": lambda _: translate.run_migrating(),
     "memory": lambda _: memory.run(),

@@ -6,7 +6,6 @@ the end a folder of models, migrated.
 from __future__ import annotations
 
 import importlib.util
-import math
 import os
 import subprocess
 import sys
@@ -16,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import memory
 import numpy as np
 from common import Case, Options, model_cases, table, timed, warm_up
 from golden_folder import golden_root
@@ -96,47 +94,6 @@ def run_importing(options: Options) -> dict[str, dict[str, float]]:
         head = ["model", "operators", "ours s/1000", "tvm s/1000"]
         table("Inferring, translating and printing, against importing ONNX and printing in apache-tvm", head, rows)
     return results
-
-
-def imported(case: Case) -> dict[str, float]:
-    """Return the seconds per thousand nodes in which ONNX becomes Relay here, and Relax there; NaN
-    where apache-tvm's importer raises.
-    """
-    from tvm.relax.frontend.onnx import from_onnx
-
-    typed = relay_ir.infer_type(relay_ir.parse(case.text))
-    triples = zip(case.names, case.arguments, case.weights, strict=True)
-    found, held = graph.from_relay(typed)
-    model = graph.to_onnx(found, {**held, **{name: array for name, array, is_weight in triples if is_weight}})
-    nodes = len(model.graph.node) / 1000
-
-    def theirs() -> float:
-        try:
-            return timed(lambda: from_onnx(model, keep_params_in_input=True))[0] / nodes
-        except Exception as error:  # noqa: BLE001 - an importer raises what it likes
-            print(f"  {case.name}: apache-tvm does not import it: {type(error).__name__}: {error}")
-            return math.nan
-
-    return {
-        "nodes": nodes * 1000,
-        "ours": min(timed(lambda: relay_ir.frontend.from_onnx(model))[0] for _ in range(_REPEATS)) / nodes,
-        "tvm": min(theirs() for _ in range(_REPEATS)),
-    }
-
-
-def run_frontends(options: Options) -> dict[str, Any]:
-    """Print seconds per thousand nodes of importing ONNX, ours and apache-tvm's, and the peak
-    memory of importing a large model.
-    """
-    absent = [one for one in ("tvm", "onnx") if importlib.util.find_spec(one) is None]
-    if absent:
-        print(f"\nfrontends: {' and '.join(absent)} not installed: section skipped")
-        return {}
-    results = {case.name: imported(case) for case in model_cases(options)}
-    rows = [[name, *(f"{value:.3g}" for value in found.values())] for name, found in results.items()]
-    if rows:
-        table("Importing ONNX", ["model", "nodes", "ours s/1000", "tvm s/1000"], rows)
-    return {"importing": results, "memory": memory.run_onnx()}
 
 
 def run_converting(options: Options) -> dict[str, dict[str, float]]:

@@ -21,7 +21,7 @@ from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.build import op
 from relay2relax.relay_ir.frontend.onnx.elements import Element, element_of
 from relay2relax.relay_ir.frontend.onnx.protos import Message, Node
-from relay2relax.relay_ir.frontend.pytorch.context import Types
+from relay2relax.relay_ir.frontend.pytorch.types import Types
 from relay2relax.relay_ir.ir.expr import Call, Constant, Expr, Op, RelayExpr, Tuple, TupleGetItem, Var, const
 from relay2relax.relay_ir.ir.types import TensorType, TupleType, Type
 from relay2relax.tir.extent import Extent, static

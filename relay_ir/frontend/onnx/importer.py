@@ -24,7 +24,7 @@ from relay2relax.relay_ir.frontend.onnx.naming import first_takers
 from relay2relax.relay_ir.frontend.onnx.operators import find_operator
 from relay2relax.relay_ir.frontend.onnx.protos import Message, Node
 from relay2relax.relay_ir.frontend.onnx.tensors import array_of, dense_of
-from relay2relax.relay_ir.frontend.pytorch.context import with_spans
+from relay2relax.relay_ir.frontend.pytorch.types import with_spans
 from relay2relax.relay_ir.ir.expr import Expr, Function, RelayExpr, Tuple, TupleGetItem, Var, const
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import free_vars

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, Union, cast
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, Union, cast
 
-from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError, mistake
 from relay2relax.core.errors.table import frontends
 from relay2relax.core.source import Span
 from relay2relax.ops.registry.table import relay_op
 from relay2relax.relay_ir.build import op
-from relay2relax.relay_ir.frontend.pytorch.constants import constant_value
 from relay2relax.relay_ir.frontend.pytorch.dtypes import BY_NUMBER, result_dtype
 from relay2relax.relay_ir.frontend.pytorch.notes import Notes
-from relay2relax.relay_ir.inference.operators import infer_operator
+from relay2relax.relay_ir.frontend.pytorch.types import Types
 from relay2relax.relay_ir.ir.expr import (
     Call,
     Constant,
@@ -25,29 +23,19 @@ from relay2relax.relay_ir.ir.expr import (
     RelayExpr,
     Tuple,
     TupleGetItem,
-    Var,
-    children,
     const,
 )
-from relay2relax.relay_ir.ir.rewrite import with_children
-from relay2relax.relay_ir.ir.types import TensorType, TupleType, Type
+from relay2relax.relay_ir.ir.types import TensorType, TupleType
 from relay2relax.tir.extent import Extent, static
 from relay2relax.tir.ir.expr import Binary, IntImm, PrimExpr
 from relay2relax.tir.ir.expr import Var as ExtentVar
 
 if TYPE_CHECKING:
-    from relay2relax.relay_ir.frontend.pytorch.operators.packed import Packed
+    from relay2relax.relay_ir.frontend.pytorch.operators.quantised.packed import Packed
 
 # What a value of a graph is while it is read: an expression, or what is known beforehand.
 Number: TypeAlias = Union[int, float, bool]
 Value: TypeAlias = Union[Expr, Number, str, list["Value"], tuple["Value", ...], PrimExpr, "Packed", None]
-
-
-class Quantised(NamedTuple):
-    """How a tensor of integers stands for numbers: ``scale * (integer - zero)``."""
-
-    scale: float
-    zero: int
 
 
 # Operators of numbers that are computed from extents.
@@ -55,86 +43,6 @@ _OPERATORS = {
     "+": "add", "-": "subtract", "*": "multiply", "//": "floor_divide", "%": "floor_mod", "max": "maximum",
     "min": "minimum",
 }  # fmt: skip
-
-
-class Types:
-    """Types of expressions, inferred as they are asked for, each once.
-
-    ``quantised`` says how integers stand for numbers, ``held`` has the values of weights.
-    """
-
-    def __init__(self) -> None:
-        self._known: dict[Expr, Type] = {}
-        self.quantised: dict[Expr, Quantised] = {}
-        self.held: dict[Expr, Array] = {}
-
-    def of(self, expr: Expr) -> Type:
-        """Return the type of ``expr``; raises what inference of its operators raises."""
-        known = self._known.get(expr)
-        if known is not None:
-            return known
-        stack = [expr]
-        while stack:
-            node = stack[-1]
-            missing = [one for one in _operands(node) if one not in self._known] if node not in self._known else []
-            stack += missing
-            if not missing:
-                self._known.setdefault(node, self._known.get(node) or self._infer(node))
-                stack.pop()
-        return self._known[expr]
-
-    def state(self, expr: Expr, type_: Type) -> Expr:
-        """Say the type of an expression that is no call of an operator, and return it."""
-        self._known[expr] = type_
-        return expr
-
-    def value(self, expr: Expr) -> Array | None:
-        """Return the value of a small expression that constants and weights decide, else None."""
-        return expr.data if isinstance(expr, Constant) else constant_value(expr, self._known, self.held)
-
-    def _infer(self, node: Expr) -> Type:
-        match node:
-            case Var(name, annotation):
-                assert annotation is not None, f"variables of an import have types: %{name}"
-                return annotation
-            case Constant(data):
-                return TensorType(data.shape, of_array(data))
-            case Tuple(fields):
-                return TupleType(tuple(self._known[one] for one in fields))
-            case TupleGetItem(value, index):
-                whole = self._known[value]
-                assert isinstance(whole, TupleType)
-                return whole.fields[index]
-            case Call(Op(name), args, attrs):
-                record = relay_op(name)
-                if record is not None:
-                    return infer_operator(record, attrs, tuple(self._known[one] for one in args)).result
-        raise UnsupportedError(
-            f"a conversion makes {type(node).__name__}, whose type is not followed", kind=frontends.FORM
-        )
-
-
-def _operands(node: Expr) -> Sequence[Expr]:
-    return [one for one in children(node) if not isinstance(one, Op)]
-
-
-def with_spans(root: Expr, span: Span) -> Expr:
-    """Return ``root`` with ``span`` on what has none, down to what has one."""
-    done: dict[Expr, Expr] = {}
-    stack = [root]
-    while stack:
-        node = stack[-1]
-        if node in done or isinstance(node, (Op, Var)) or getattr(node, "span", None) is not None:
-            done.setdefault(node, node)
-            stack.pop()
-            continue
-        missing = [one for one in children(node) if one not in done]
-        stack += missing
-        if not missing:
-            made = with_children(node, [done[one] for one in children(node)])
-            done[node] = cast(Expr, replace(cast(Any, made), span=span))
-            stack.pop()
-    return done[root]
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,8 +238,15 @@ class Conversion:
         if not open_:
             return self.call("reshape", expr, [code or 0 for code in codes])
         if len(open_) == 1 and -1 not in codes:
-            return self.call("reshape", expr, [-1 if code is None else code for code in codes])
-        return self.dynamic("reshape", expr, self.shape_value(wanted), newshape=())
+            made = self.call("reshape", expr, [-1 if code is None else code for code in codes])
+            return self.of_shape(made, wanted)
+        return self.of_shape(self.dynamic("reshape", expr, self.shape_value(wanted), newshape=()), wanted)
+
+    def of_shape(self, made: Expr, shape: Sequence[Extent]) -> Expr:
+        """Return an expression, of which the extents are known here that its operator does not
+        say.
+        """
+        return made if -1 in shape else self.types.state(made, TensorType(tuple(shape), self.dtype(made)))
 
     def spread_to(self, expr: Expr, wanted: Sequence[Extent]) -> Expr:
         """Return ``expr`` repeated along axes of one element."""
@@ -340,7 +255,15 @@ class Conversion:
         known = [static(one) for one in wanted]
         if None not in known:
             return self.call("broadcast_to", expr, [one or 0 for one in known])
-        return self.dynamic("broadcast_to", expr, self.shape_value(wanted), shape=None)
+        return self.of_shape(self.dynamic("broadcast_to", expr, self.shape_value(wanted), shape=None), wanted)
+
+    def filled(self, value: Expr, shape: Sequence[Extent], dtype: str) -> Expr:
+        """Return a tensor of one number everywhere; its extents may be open."""
+        known = [static(one) for one in shape]
+        if None not in known:
+            return self.call("full", value, shape=[one or 0 for one in known], dtype=dtype)
+        made = self.dynamic("full", value, self.shape_value(shape), shape=None, dtype=dtype)
+        return self.of_shape(made, shape)
 
     def shape_value(self, extents: Sequence[Extent]) -> Expr:
         """Return extents as a vector of int64."""

@@ -5,7 +5,6 @@ PyTorch makes the program functional first, and takes operators apart that have 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, cast
@@ -15,17 +14,26 @@ from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import frontends
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.build.build import var
-from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Types, Value, with_spans
+from relay2relax.relay_ir.frontend.pytorch.apart.programs import (
+    ITEM,
+    Single,
+    is_number,
+    live_nodes,
+    missing_operators,
+    record_of,
+    taken_apart,
+)
+from relay2relax.relay_ir.frontend.pytorch.apart.single import kind_of
+from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
 from relay2relax.relay_ir.frontend.pytorch.control import CONTROL
 from relay2relax.relay_ir.frontend.pytorch.dtypes import NUMBERED, dtype_of
 from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, Parts, parts_of
 from relay2relax.relay_ir.frontend.pytorch.notes import Notes
-from relay2relax.relay_ir.frontend.pytorch.operators import aten_operators
-from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
 from relay2relax.relay_ir.frontend.pytorch.result import expression, flat
 from relay2relax.relay_ir.frontend.pytorch.symbols import Symbols
 from relay2relax.relay_ir.frontend.pytorch.torchscript import library, tensor_of
-from relay2relax.relay_ir.ir.expr import Expr, Function, RelayExpr, Tuple, Var
+from relay2relax.relay_ir.frontend.pytorch.types import Types, with_spans
+from relay2relax.relay_ir.ir.expr import Expr, Function, RelayExpr, Tuple, Var, const
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import free_vars, substitute
 from relay2relax.relay_ir.ir.types import TensorType
@@ -36,13 +44,6 @@ from relay2relax.tir.ir.expr import Var as ExtentVar
 CustomConvert: TypeAlias = Callable[[list[Value], list[str]], Value]
 # What PyTorch's nodes and programs are has no types here.
 Native: TypeAlias = Any
-# Operators whose result is never a view, and those in place, which are asked themselves.
-_MAKE = frozenset({
-    "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::batch_norm", "aten::linear", "aten::add", "aten::mul",
-    "aten::relu_", "aten::add_", "aten::hardtanh_",
-})  # fmt: skip
-# Takes one of several results.
-_ITEM = "getitem"
 
 
 def from_exported(
@@ -51,12 +52,12 @@ def from_exported(
     """Return an ``ExportedProgram`` as a module, and its weights by PyTorch's names; ``notes`` gets
     what a user is told.
     """
-    program = _taken_apart(program)
+    program, singles = taken_apart(program, custom)
     module = program.graph_module
-    missing = sorted(missing_operators(module, custom))
+    missing = sorted(missing_operators(module, custom, singles))
     if missing:
         raise UnsupportedError(mistake(frontends.OPERATORS, names=", ".join(missing)))
-    importer = ExportedImporter(custom, scopes, notes=notes)
+    importer = ExportedImporter(custom, scopes, notes=notes, singles=singles)
     importer.placeholders(program, infos)
     results = importer.graph(module)
     body = importer.body(program, results)
@@ -105,88 +106,6 @@ def exported_program(module: object, example_inputs: tuple[object, ...] | None) 
         raise UnsupportedError(mistake(frontends.FORM, node="the module", problem=problem)) from error
 
 
-def _taken_apart(program: Native) -> Native:
-    """Return a program that writes into nothing, of operators that have records where it can be."""
-    if all(_is_settled(node) for graph in _graphs(program.graph_module) for node in graph.nodes):
-        return program
-    with warnings.catch_warnings():
-        # PyTorch warns of what it calls itself.
-        warnings.simplefilter("ignore")
-        return program.run_decompositions(decompositions())
-
-
-def _is_settled(node: Native) -> bool:
-    """Whether PyTorch would leave a node as it is, which takes it long to find out."""
-    if node.op != "call_function" or _is_number(node.meta.get("val")):
-        return True
-    kind = _kind(node.target)
-    if kind in CONTROL or kind == _ITEM:
-        return True
-    record, schema = _record(kind), getattr(node.target, "_schema", None)
-    if record is None or schema is None or not node.users or not kind.startswith("aten::"):
-        return False
-    if schema.is_mutable and not _writes_into_its_own(node):
-        return False
-    return record.apart is None or not record.apart(node.args)
-
-
-def _record(kind: str) -> AtenOperator | None:
-    """Return the record of an operator, or of the one that it does in place (``aten::relu_``)."""
-    return aten_operators().get(kind) or aten_operators().get(kind.removesuffix("_"))
-
-
-def _writes_into_its_own(node: Native) -> bool:
-    """Whether a node writes into a tensor that no other one reads from then on, and that was made
-    for it.
-    """
-    made = node.args[0]
-    if made.op != "call_function" or not _kind(node.target).endswith("_"):
-        return False
-    return _kind(made.target) in _MAKE and all(user is node or user < node for user in made.users)
-
-
-def decompositions() -> Native:
-    """Return PyTorch's decompositions of operators that have no record."""
-    torch = library()
-    table = torch.export.default_decompositions()
-    known = aten_operators()
-    for operator in list(table):
-        record = known.get(_kind(operator))
-        if record is not None and record.apart is None:
-            table.pop(operator)
-    return table
-
-
-def _kind(target: Native) -> str:
-    """Return the name of an operator as records have it: ``aten::linear``."""
-    name = getattr(target, "name", None)
-    if callable(name):
-        return str(name()).partition(".")[0]
-    return str(getattr(target, "__name__", target))
-
-
-def _graphs(module: Native) -> Iterator[Native]:
-    """Yield the graph of a program, and those of its branches and loops."""
-    stack = [module]
-    while stack:
-        one = stack.pop()
-        yield one.graph
-        held = [getattr(one, node.target, None) for node in one.graph.nodes if node.op == "get_attr"]
-        stack += [inner for inner in held if hasattr(inner, "graph")]
-
-
-def missing_operators(module: Native, custom: Mapping[str, CustomConvert]) -> set[str]:
-    """Return the operators of a program, its branches and loops too, that have no record."""
-    return {
-        kind
-        for graph in _graphs(module)
-        for node in graph.nodes
-        if node.op == "call_function"
-        if not _is_number(node.meta.get("val"))
-        if _record(kind := _kind(node.target)) is None and kind not in custom and kind not in CONTROL and kind != _ITEM
-    }
-
-
 @dataclass(eq=False)
 class ExportedImporter:
     """A program under import: the values of its nodes so far."""
@@ -201,6 +120,8 @@ class ExportedImporter:
     symbols: Symbols = field(default_factory=Symbols)
     notes: Notes = field(default_factory=Notes)
     extents: dict[ExtentVar, Expr] = field(default_factory=dict)
+    singles: Mapping[Native, Single] = field(default_factory=dict)
+    name: str = ""
 
     # --- what comes in, and what comes out ---
 
@@ -262,10 +183,11 @@ class ExportedImporter:
 
     def graph(self, module: Native) -> list[Value]:
         """Return what a graph returns, whose inputs have values."""
+        live = live_nodes(module.graph)
         for node in module.graph.nodes:
             if node.op == "get_attr":
                 self.values[node] = self._attribute(module, node)
-            elif node.op == "call_function":
+            elif node.op == "call_function" and node in live:
                 self.values[node] = self._call(node)
             elif node.op == "output":
                 found = self.value(node.args[0])
@@ -299,11 +221,11 @@ class ExportedImporter:
 
     def _call(self, node: Native) -> Value:
         held = node.meta.get("val")
-        if _is_number(held):
+        if is_number(held):
             # Numbers are known, or computed from extents.
             return self._number(held)
-        kind = _kind(node.target)
-        if kind == _ITEM:
+        kind = kind_of(node.target)
+        if kind == ITEM:
             whole, place = self.value(node.args[0]), node.args[1]
             parts = self.conversion(node, (whole,)).fields(whole) if isinstance(whole, RelayExpr) else whole
             return cast("list[Value]", parts)[int(place)]
@@ -313,10 +235,24 @@ class ExportedImporter:
         at = self.conversion(node, _arguments(self, node))
         if kind in self.custom:
             return self._customised(at, self.custom[kind])
-        record = _record(kind)
+        single = self.singles.get(node)
+        if single is not None:
+            return self._kept(node, at, self.parts(single.graph, [self.values[one] for one in single.tensors], at))
+        record = record_of(kind)
         assert record is not None, f"operators are known before: {kind}"
-        made = record.convert(at)
-        return self._kept(node, at, made)
+        return self._kept(node, at, record.convert(at))
+
+    def parts(self, graph: Native, tensors: Sequence[Value], at: Conversion) -> Value:
+        """Return what one operator gives that PyTorch took apart into ``graph``.
+
+        All parts have its span, and what PyTorch made beforehand are constants.
+        """
+        inner = ExportedImporter({}, False, types=self.types, notes=self.notes, name=at.span.source_name or at.kind)
+        found = inner.subgraph(graph, tensors)
+        constants = [const(one, of_array(one)) for one in inner.arrays.values()]
+        held: dict[Expr, Expr] = dict(zip(inner.weights.values(), constants, strict=True))
+        made = [substitute(one, held) if held and isinstance(one, RelayExpr) else one for one in found]
+        return made[0] if len(made) == 1 else tuple(made)
 
     def _number(self, held: Native) -> Value:
         if isinstance(held, (bool, int, float)):
@@ -341,11 +277,13 @@ class ExportedImporter:
     def conversion(self, node: Native, args: Sequence[Value]) -> Conversion:
         """Return the conversion of a node."""
         return Conversion(
-            _kind(node.target), tuple(args), Span(self._name(node)), self.types, exact=True, symbols=self.extents,
+            kind_of(node.target), tuple(args), Span(self._name(node)), self.types, exact=True, symbols=self.extents,
             notes=self.notes,
         )  # fmt: skip
 
     def _name(self, node: Native) -> str:
+        if self.name:
+            return self.name
         stack = list((node.meta.get("nn_module_stack") or {}).values())
         return str(stack[-1][0]) if self.scopes and stack and stack[-1][0] else str(node.name)
 
@@ -362,16 +300,11 @@ def _is_tensor(held: object) -> bool:
     return isinstance(held, library().Tensor)
 
 
-def _is_number(held: object) -> bool:
-    torch = library()
-    return isinstance(held, (bool, int, float, torch.SymInt, torch.SymBool, torch.SymFloat))
-
-
 def _dtype(node: Native, held: Native) -> str:
     found = dtype_of(str(held.dtype))
     if found is None:
         problem = f"its elements are {held.dtype}, which Relay has not"
-        raise UnsupportedError(mistake(frontends.FORM, node=f"{node.name} ({_kind(node.target)})", problem=problem))
+        raise UnsupportedError(mistake(frontends.FORM, node=f"{node.name} ({kind_of(node.target)})", problem=problem))
     return found
 
 

@@ -14,17 +14,17 @@ from relay2relax.core.errors import UnsupportedError, mistake
 from relay2relax.core.errors.table import frontends
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.build.build import var
+from relay2relax.relay_ir.frontend.pytorch.apart.scripted import decomposed, is_taken_apart
 from relay2relax.relay_ir.frontend.pytorch.blocks import branch, loop, used_inside
-from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Types, Value, with_spans
-from relay2relax.relay_ir.frontend.pytorch.decomposed import decomposed, is_taken_apart
+from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
 from relay2relax.relay_ir.frontend.pytorch.exported import exported_program, from_exported
 from relay2relax.relay_ir.frontend.pytorch.files import in_memory
 from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, Shape, input_variables, own_infos
 from relay2relax.relay_ir.frontend.pytorch.naming import Names, name_graph
 from relay2relax.relay_ir.frontend.pytorch.notes import Notes
 from relay2relax.relay_ir.frontend.pytorch.operators import aten_operators
-from relay2relax.relay_ir.frontend.pytorch.operators.packed import packed
-from relay2relax.relay_ir.frontend.pytorch.operators.quantised_modules import over_quantised
+from relay2relax.relay_ir.frontend.pytorch.operators.quantised.modules import over_quantised
+from relay2relax.relay_ir.frontend.pytorch.operators.quantised.packed import packed
 from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
 from relay2relax.relay_ir.frontend.pytorch.order import Order
 from relay2relax.relay_ir.frontend.pytorch.result import expression, flat
@@ -44,6 +44,7 @@ from relay2relax.relay_ir.frontend.pytorch.torchscript import (
     tensor_of,
     write_renamed,
 )
+from relay2relax.relay_ir.frontend.pytorch.types import Types, with_spans
 from relay2relax.relay_ir.frontend.pytorch.views import LOGIC, PUT_BACK, Views, is_itself, writes
 from relay2relax.relay_ir.ir.expr import Expr, Function, RelayExpr, Tuple, Var, const
 from relay2relax.relay_ir.ir.module import IRModule

@@ -6,6 +6,7 @@ from functools import lru_cache
 from relay2relax.relay_ir.frontend.pytorch.operators import (
     activation,
     arithmetic,
+    attention,
     convolution,
     creation,
     elementwise,
@@ -14,19 +15,19 @@ from relay2relax.relay_ir.frontend.pytorch.operators import (
     normalisation,
     padding,
     pooling,
-    quantised,
-    quantised_modules,
+    recurrent,
     reduction,
     scripted,
     selection,
     shaping,
     signal,
 )
+from relay2relax.relay_ir.frontend.pytorch.operators.quantised import modules, scales
 from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator
 
 _FAMILIES = (
-    activation, arithmetic, convolution, creation, elementwise, indexing, matmul, normalisation, padding, pooling,
-    quantised, quantised_modules, reduction, scripted, selection, shaping, signal,
+    activation, arithmetic, attention, convolution, creation, elementwise, indexing, matmul, normalisation, padding,
+    pooling, scales, modules, recurrent, reduction, scripted, selection, shaping, signal,
 )  # fmt: skip
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -14,7 +16,8 @@ from relay2relax.relay_ir.frontend.pytorch.dtypes import result_dtype
 from relay2relax.relay_ir.frontend.pytorch.notes import DRAWS
 from relay2relax.relay_ir.frontend.pytorch.operators.record import Convert, records
 from relay2relax.relay_ir.ir.expr import Expr, RelayExpr
-from relay2relax.tir.extent import static
+from relay2relax.tir.extent import Extent, static, sub
+from relay2relax.tir.ir.expr import PrimExpr
 
 
 def _trilu(upper: bool) -> Convert:
@@ -31,12 +34,18 @@ def _arange(at: Conversion) -> Value:
     count = len(at.args) - 4
     if not 1 <= count <= 3:
         at.refuse(f"it has {len(at.args)} arguments")
-    bounds: list[Number] = [at.number(place) for place in range(count)]
+    given = [at.plain(one) for one in at.args[:count]]
+    bounds = [one if isinstance(one, PrimExpr) else at.number(place) for place, one in enumerate(given)]
     floats = any(isinstance(one, float) for one in bounds)
     dtype = at.dtype_at(count) or (at.default_dtype if floats else "int64")
     start, stop, step = ([0, *bounds, 1], [*bounds, 1], bounds)[count - 1]
-    made = [at.const(one, dtype) for one in (start, stop, step)]
-    return at.call("arange", *made, dtype)
+    if not any(isinstance(one, PrimExpr) for one in bounds):
+        return at.call("arange", *(at.const(one, dtype) for one in (start, stop, step)), dtype)
+    if step != 1 or floats:
+        at.refuse("its ends are open extents, and its step is another than 1")
+    made = at.call("arange", *(at.extent_value(cast(Extent, one)) for one in (start, stop, step)), "int64")
+    extent = sub(cast(Extent, stop), cast(Extent, start))
+    return at.cast(at.of_shape(made, [extent]), dtype)
 
 
 def _full(value: Number) -> Convert:
@@ -44,13 +53,16 @@ def _full(value: Number) -> Convert:
 
     def convert(at: Conversion) -> Value:
         dtype = at.dtype_at(1) or at.default_dtype
-        return at.call("full", at.const(value, dtype), shape=at.sizes(0), dtype=dtype)
+        return at.filled(at.const(value, dtype), at.extents_at(0), dtype)
 
     return convert
 
 
 def _empty(at: Conversion) -> Value:
-    return at.call("zeros", shape=at.sizes(0), dtype=at.dtype_at(1) or at.default_dtype)
+    dtype = at.dtype_at(1) or at.default_dtype
+    if any(isinstance(one, PrimExpr) for one in cast("list[Value]", at.value(0))):
+        return _full(0)(at)
+    return at.call("zeros", shape=at.sizes(0), dtype=dtype)
 
 
 def _fill(at: Conversion) -> Value:
@@ -60,16 +72,15 @@ def _fill(at: Conversion) -> Value:
     return at.call("full", made, shape=list(at.shape(data)), dtype=dtype)
 
 
-def _filled(at: Conversion, shape: list[int], value: Value, dtype: str) -> Value:
-    made = at.cast(at.with_args([value]).tensor(0), dtype)
-    return at.call("full", made, shape=shape, dtype=dtype)
+def _filled(at: Conversion, shape: Sequence[Extent], value: Value, dtype: str) -> Value:
+    return at.filled(at.cast(at.with_args([value]).tensor(0), dtype), shape, dtype)
 
 
 def _full_of(at: Conversion) -> Value:
     """``full(shape, value, dtype, …)``."""
     value = at.value(1)
     own = at.dtype(at.tensor(1)) if isinstance(value, RelayExpr) else result_dtype((), (), (value,))
-    return _filled(at, at.sizes(0), value, at.dtype_at(2) or own)
+    return _filled(at, at.extents_at(0), value, at.dtype_at(2) or own)
 
 
 def _full_like(value: Number | None) -> Convert:
@@ -96,7 +107,7 @@ def _new_full(value: Number | None) -> Convert:
     def convert(at: Conversion) -> Value:
         place = 3 if value is None else 2
         filling = at.value(2) if value is None else value
-        return _filled(at, at.sizes(1), filling, at.dtype_at(place) or at.dtype(at.tensor(0)))
+        return _filled(at, at.extents_at(1), filling, at.dtype_at(place) or at.dtype(at.tensor(0)))
 
     return convert
 

@@ -11,6 +11,7 @@ from itertools import zip_longest
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
 from relay2relax.relay_ir.frontend.pytorch.operators.record import records
 from relay2relax.relay_ir.ir.expr import Expr
+from relay2relax.tir.extent import product
 
 
 def _product(at: Conversion, a: Expr, b: Expr) -> Expr:
@@ -31,27 +32,31 @@ def _product(at: Conversion, a: Expr, b: Expr) -> Expr:
     return at.call("squeeze", made, axis=added)
 
 
-def _exact_batches(at: Conversion, a: Expr, b: Expr) -> Expr:
-    """Return the product of batches, whose extents may be open."""
+def batches(at: Conversion, a: Expr, b: Expr, turned: bool = False) -> Expr:
+    """Return the product of batches, whose extents may be open; of ``b`` ``turned`` with its last
+    two axes exchanged.
+    """
     left, right = at.extents(a), at.extents(b)
-    given = {"transpose_b": False}
+    outer = -2 if turned else -1
+    given = {"transpose_b": turned}
     if len(right) == 2:
         rows = at.reshaped(a, [-1, left[-1]])
-        made = at.call("nn.dense", rows, at.call("transpose", b, axes=[1, 0]))
-        return at.reshaped(made, [*left[:-1], right[-1]])
+        made = at.call("nn.dense", rows, b if turned else at.call("transpose", b, axes=[1, 0]))
+        return at.reshaped(made, [*left[:-1], right[outer]])
     if len(left) == len(right) == 3 and left[0] == right[0]:
         return at.call("nn.batch_matmul", a, b, **given)
     pairs = list(zip_longest(reversed(left[:-2]), reversed(right[:-2]), fillvalue=1))
     batch = [other if one == 1 else one for one, other in reversed(pairs)]
+    every = product(batch)
     parts = [
-        at.reshaped(at.spread_to(one, [*batch, *had[-2:]]), [-1, *had[-2:]]) for one, had in ((a, left), (b, right))
+        at.reshaped(at.spread_to(one, [*batch, *had[-2:]]), [every, *had[-2:]]) for one, had in ((a, left), (b, right))
     ]
-    return at.reshaped(at.call("nn.batch_matmul", *parts, **given), [*batch, left[-2], right[-1]])
+    return at.reshaped(at.call("nn.batch_matmul", *parts, **given), [*batch, left[-2], right[outer]])
 
 
 def _batches(at: Conversion, a: Expr, b: Expr) -> Expr:
     if at.exact:
-        return _exact_batches(at, a, b)
+        return batches(at, a, b)
     left, right = at.shape(a), at.shape(b)
     pairs = list(zip_longest(reversed(left[:-2]), reversed(right[:-2]), fillvalue=1))
     if any(one != other and 1 not in (one, other) for one, other in pairs):
@@ -65,8 +70,8 @@ def _batches(at: Conversion, a: Expr, b: Expr) -> Expr:
     return at.call("reshape", made, [*batch, left[-2], right[-1]])
 
 
-def _linear(at: Conversion) -> Value:
-    data, weight, bias = at.tensor(0), at.tensor(1), at.optional(2)
+def linear(at: Conversion, data: Expr, weight: Expr, bias: Expr | None) -> Expr:
+    """Return ``data`` times the turned ``weight``, and the bias added."""
     if at.rank(data) == at.rank(weight) == 2:
         made = at.call("nn.dense", data, weight)
     elif at.exact and at.rank(weight) == 2 and at.rank(data) > 1:
@@ -82,6 +87,10 @@ def _linear(at: Conversion) -> Value:
     if at.rank(bias) == 1:
         return at.call("nn.bias_add", made, bias, axis=-1)
     return at.call("add", *at.promoted(made, bias))
+
+
+def _linear(at: Conversion) -> Value:
+    return linear(at, at.tensor(0), at.tensor(1), at.optional(2))
 
 
 def _addmm(at: Conversion) -> Value:

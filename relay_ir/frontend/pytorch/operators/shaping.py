@@ -48,6 +48,14 @@ def _flatten(at: Conversion) -> Value:
     return at.call("squeeze", made, axis=merged) if merged else made
 
 
+def _unflatten(at: Conversion) -> Value:
+    """``unflatten(data, axis, sizes)``."""
+    data = at.tensor(0)
+    axis = _axis(at, 1, at.rank(data))
+    own, sizes = list(at.extents(data)), at.extents_at(2)
+    return at.reshaped(data, [*own[:axis], *sizes, *own[axis + 1 :]])
+
+
 def _permute(at: Conversion) -> Value:
     return at.call("transpose", at.tensor(0), axes=at.sizes(1))
 
@@ -303,7 +311,11 @@ RECORDS = [
         "slice": _slice, "split": _split, "split_with_sizes": _split_with_sizes, "chunk": _chunk, "squeeze": _squeeze,
         "t": _t, "to": _to, "transpose": _transpose, "unbind": _unbind, "unsqueeze": _unsqueeze, "view": _reshape,
         "contiguous": _same, "detach": _same, "narrow": _narrow, "tensor_split": _tensor_split,
+        "unflatten": _unflatten,
     }, view=True),
+    *records({
+        "unsafe_chunk": _chunk, "unsafe_split": _split, "unsafe_split_with_sizes": _split_with_sizes,
+    }),
     *records({"cat": _cat, "clone": _same, "size": _size}),
     *records({
         "_to_copy": _to_copy, "_unsafe_view": _reshape, "alias": _same, "lift_fresh_copy": _same, "stack": _stack,

@@ -12,11 +12,12 @@ from typing import cast
 import numpy as np
 
 from relay2relax.core.dtype import integer_range
-from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Quantised, Value
+from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
 from relay2relax.relay_ir.frontend.pytorch.dtypes import BY_NUMBER
 from relay2relax.relay_ir.frontend.pytorch.operators.arithmetic import half_to_even
-from relay2relax.relay_ir.frontend.pytorch.operators.packed import Packed
+from relay2relax.relay_ir.frontend.pytorch.operators.quantised.packed import Packed
 from relay2relax.relay_ir.frontend.pytorch.operators.record import AtenOperator, Convert, records
+from relay2relax.relay_ir.frontend.pytorch.types import Quantised
 from relay2relax.relay_ir.ir.expr import Expr, RelayExpr
 from relay2relax.relay_ir.ir.types import TupleType
 

@@ -1,0 +1,1 @@
+"""Importing models of others, beside those who import them too."""

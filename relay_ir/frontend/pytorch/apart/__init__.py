@@ -1,0 +1,1 @@
+"""What PyTorch takes apart: operators that have no record, of programs and of TorchScript."""

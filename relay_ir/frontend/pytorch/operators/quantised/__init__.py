@@ -1,0 +1,3 @@
+"""Operators over quantised tensors: of exported programs (``scales``), of quantised TorchScript
+(``modules``), and its packed weights (``packed``).
+"""
