@@ -12,6 +12,8 @@ from relay2relax.backends.c.schedule.half import widened
 from relay2relax.backends.c.schedule.loops import FlatViews
 from relay2relax.backends.c.schedule.schedule import Schedule, Scheduled, stage_name
 from relay2relax.backends.c.stages import Blocks, Opaque, Part, Program, Rows, Stage, owners_of, settled_of, stages_of
+from relay2relax.backends.gpu.attention import attention
+from relay2relax.backends.gpu.attention_fusion import FUSE_ATTENTION
 from relay2relax.backends.gpu.borders import INLINE_BORDERS
 from relay2relax.backends.gpu.device import Device
 from relay2relax.backends.gpu.division import divided
@@ -37,7 +39,7 @@ def gpu_schedule(func: PrimFunc, device: Device, constants: frozenset[Buffer] = 
     results = frozenset(params[len(params) - func.num_outputs :])
     rules = [rule for rule in RULES if not rule.native and rule.name not in _FOR_PROCESSORS]
     rules.insert([rule.name for rule in rules].index("c.PlaceParts"), INLINE_BORDERS)
-    rules.append(JOIN_SMALL)
+    rules += [FUSE_ATTENTION, JOIN_SMALL]
     program = fuse(
         Fusion(
             Program(tuple(stages_of(func)), {}),
@@ -80,7 +82,7 @@ def _kernels(stage: Part, flat: FlatViews, device: Device, known: Callable[[Buff
         case Rows():
             yield _Kernel(stage_name(stage), by_rows(stage, flat.flatten(stage.stages)))
         case Blocks():
-            raise TypeError("no rule for GPUs makes blocks of rows")
+            yield _Kernel(stage_name(stage), attention(stage, flat))
         case Stage():
             (single,) = widened(flat.flatten([stage])[0], ahead=False)
             *before, plain = divided(single, known, device)

@@ -9,7 +9,7 @@ products keep their tiles and their packed panels, which are packed before the l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from relay2relax.backends.c.access import clamp_start
@@ -41,17 +41,21 @@ _MOST_ROWS, _LEAST_ROWS = 32, 8
 _BLOCK_BYTES = 1 << 17
 
 
-def fuse_attention(program: Program, given: frozenset[Buffer]) -> Program:
-    """Return ``program`` with products around rows as one.
+def fuse_attention(
+    program: Program, given: frozenset[Buffer], made: Callable[[Attention], Blocks | None] | None = None
+) -> Program:
+    """Return ``program`` with products around rows as one, as ``made`` makes them; where it is not
+    given, by blocks of rows that fit a cache.
 
     The buffers ``given`` are wanted by others, too.
     """
     number = 0
     while number < len(program.stages):
         found = _attention(number, program, given)
-        if found is not None:
+        blocks = None if found is None else (made or _in_cache)(found)
+        if found is not None and blocks is not None:
             stages: list[Part] = list(program.stages)
-            stages[found.last] = found.blocks()
+            stages[found.last] = blocks
             del stages[number], stages[found.first]
             program = replace(program, stages=tuple(stages))
             number = found.last - 2
@@ -60,14 +64,14 @@ def fuse_attention(program: Program, given: frozenset[Buffer]) -> Program:
 
 
 @dataclass(frozen=True, slots=True)
-class _Attention:
+class Attention:
     """A product, its rows, and a product of what becomes of them.
 
     ``first`` and ``last`` are the products' numbers.
 
     ``scores`` and ``result`` are matrices of the rows: the rows' axes are the indices of all
-    dimensions but the last. ``before`` and ``after`` say what the products call those axes. A block
-    has ``size`` steps of the axis ``block``.
+    dimensions but the last. ``before`` and ``after`` say what the products call those axes; along
+    those of ``moving``, only one factor of each product changes.
     """
 
     first: int
@@ -80,33 +84,26 @@ class _Attention:
     result: Buffer
     before: Mapping[Var, Var]
     after: Mapping[Var, Var]
-    block: Axis
-    size: int
+    moving: tuple[Axis, ...]
 
-    def blocks(self) -> Blocks:
-        """Return all of it as one."""
+    def blocks(self, along: Axis, size: int) -> Blocks:
+        """Return all of it as one: a block has ``size`` steps of the axis ``along``."""
         block, row = Var("block"), Var("row")
-        extent = self.block.extent
-        own = binary("+", clamp_start(block, self.size, extent), row)
-        axes = (*(axis for axis in self.axes if axis is not self.block), Axis(block, ceiling(extent, self.size)))
-        around = (*axes, Axis(row, IntImm(self.size)))
-        local = {self.scores: self.local(self.scores)}
-        local[self.result] = local[self.scores] if self.is_over() else self.local(self.result)
+        extent = along.extent
+        own = binary("+", clamp_start(block, size, extent), row)
+        axes = (*(axis for axis in self.axes if axis is not along), Axis(block, ceiling(extent, size)))
+        around = (*axes, Axis(row, IntImm(size)))
+        local = {self.scores: _local(self.scores, size)}
+        local[self.result] = local[self.scores] if self.is_over() else _local(self.result, size)
 
         def member(stage: Stage, names: Mapping[Var, Var]) -> Stage:
-            values: dict[Var, PrimExpr] = {
-                names[axis.var]: own if axis is self.block else axis.var for axis in self.axes
-            }
+            values: dict[Var, PrimExpr] = {names[axis.var]: own if axis is along else axis.var for axis in self.axes}
             inner = (axis for axis in stage.axes if axis.var not in values)
             return renamed(self.within(stage, local, row), (*around, *inner), values)
 
         same = {axis.var: axis.var for axis in self.axes}
         rows = Rows(around, tuple(member(stage, same) for stage in self.rows))
         return Blocks(axes, (member(self.product, self.before), rows, member(self.second, self.after)))
-
-    def local(self, buffer: Buffer) -> Buffer:
-        """Return the memory that a block has for its part of ``buffer``."""
-        return Buffer(buffer.name, (simplify(binary("*", IntImm(self.size), buffer.shape[-1])),), buffer.dtype, "local")
 
     def is_over(self) -> bool:
         """Whether a row of the result may lie where the row of the scores did: nobody reads that
@@ -140,15 +137,20 @@ class _Attention:
         return replace(changed, target=local[stage.target], indices=(position(stage.target, stage.indices[-1]),))
 
 
-def _attention(number: int, program: Program, given: frozenset[Buffer]) -> _Attention | None:
+def _attention(number: int, program: Program, given: frozenset[Buffer]) -> Attention | None:
     """Return the products around the rows ``number``, None where there are none, or none that can
     be one with them.
     """
     rows = program.stages[number]
-    if not isinstance(rows, Rows) or len(rows.writes()) != 1:
+    if not isinstance(rows, Rows):
         return None
     users = Users(program)
-    (result,) = map(program.memory, rows.writes())
+    # Rows that are too long, or of which nobody knows how long they are, lie in memory.
+    inner = {one for one in users.writes[number] if one not in given and users.readers.get(one) == [number]}
+    written = [one for one in users.writes[number] if one not in inner or users.writers[one] != [number]]
+    if len(written) != 1:
+        return None
+    (result,) = written
     readers = [] if result in given or users.writers[result] != [number] else users.readers.get(result, [])
     second = program.stages[readers[0]] if len(readers) == 1 else None
     if not isinstance(second, Stage):
@@ -184,15 +186,17 @@ def _matched(
     rows: Rows,
     second: Stage,
     memories: tuple[Buffer, Buffer],
-) -> _Attention | None:
+) -> Attention | None:
     """Return the three as one, None where they are not products of matrices over the rows."""
     if memories[0].dtype != memories[1].dtype or memories[0].dtype not in ("float32", "float64"):
         return None
     matrices: dict[Buffer, Buffer] = {}
     for memory in memories:
-        count = points(rows.axes)
-        length = simplify(binary("//", size_of(memory), count))
-        matrices[memory] = Buffer(memory.name, (*(axis.extent for axis in rows.axes), length), memory.dtype)
+        outer = tuple(axis.extent for axis in rows.axes)
+        length = memory.shape[-1]
+        if memory.shape[:-1] != outer:
+            length = simplify(binary("//", size_of(memory), points(rows.axes)))
+        matrices[memory] = Buffer(memory.name, (*outer, length), memory.dtype)
     scores, result = (matrices[memory] for memory in memories)
     stages = [_in_shape(stage, matrices, program) for stage in (product, *rows.stages, second)]
     own = tuple(axis.var for axis in rows.axes)
@@ -216,17 +220,32 @@ def _matched(
     if product.indices[-1] not in {axis.var for axis in product.axes}:
         return None
     values = others[1] if others[0] == taken else others[0]
-    block: Axis | None = None
-    for axis in rows.axes:
-        moving = [one for one in factors if before[axis.var] in _variables(one)]
-        extent = static(axis.extent) or 0
-        if len(moving) == 1 and after[axis.var] not in _variables(values) and extent >= _LEAST_ROWS:
-            block = axis if block is None or extent >= (static(block.extent) or 0) else block
-    size = None if block is None else _block_rows(block, scores)
-    if block is None or size is None:
-        return None
+    moving = tuple(
+        axis
+        for axis in rows.axes
+        if sum(before[axis.var] in _variables(one) for one in factors) == 1
+        and after[axis.var] not in _variables(values)
+    )
     between = tuple(stages[1:-1])
-    return _Attention(*numbers, rows.axes, product, between, second, scores, result, before, after, block, size)
+    return Attention(*numbers, rows.axes, product, between, second, scores, result, before, after, moving)
+
+
+def _in_cache(found: Attention) -> Blocks | None:
+    """Return all of it by blocks of rows that fit a cache, None where their number is not known."""
+    if any(stage.target.scope != "local" for stage in found.rows if stage.target is not found.result):
+        return None
+    block: Axis | None = None
+    for axis in found.moving:
+        extent = static(axis.extent) or 0
+        if extent >= _LEAST_ROWS:
+            block = axis if block is None or extent >= (static(block.extent) or 0) else block
+    size = None if block is None else _block_rows(block, found.scores)
+    return None if block is None or size is None else found.blocks(block, size)
+
+
+def _local(buffer: Buffer, size: int) -> Buffer:
+    """Return the memory that a block of ``size`` rows has for its part of ``buffer``."""
+    return Buffer(buffer.name, (simplify(binary("*", IntImm(size), buffer.shape[-1])),), buffer.dtype, "local")
 
 
 def _in_shape(stage: Stage, matrices: Mapping[Buffer, Buffer], program: Program) -> Stage:
@@ -238,6 +257,8 @@ def _in_shape(stage: Stage, matrices: Mapping[Buffer, Buffer], program: Program)
     bounds = stage.bounds
 
     def place(buffer: Buffer, matrix: Buffer, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+        if buffer.shape == matrix.shape:
+            return indices
         return unflatten(matrix, flat_index(buffer, indices, bounds), bounds)
 
     def rewrite(node: PrimExpr) -> PrimExpr | None:
