@@ -19,6 +19,7 @@ from relay2relax.tir.ir.expr import (
     Call,
     Cast,
     IntImm,
+    Not,
     PrimExpr,
     Select,
     Var,
@@ -73,7 +74,7 @@ def _width(stage: Stage, inner: Axis) -> int:
     """Return how many neighbouring elements a thread computes at once."""
     nodes = subexpressions(stage.value)
     dtypes = {node.dtype for node in nodes if isinstance(node, (BufferLoad, Cast, Binary, Call))} | {stage.target.dtype}
-    if any(isinstance(node, Select) or (isinstance(node, Call) and node.name in _ALONE) for node in nodes):
+    if any(isinstance(node, (Select, Not)) or (isinstance(node, Call) and node.name in _ALONE) for node in nodes):
         return 1
     if not all(_is_plain(dtype) for dtype in dtypes):
         return 1

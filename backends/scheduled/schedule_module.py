@@ -236,7 +236,7 @@ def _groups(plan: Schedule) -> list[_Group]:
             current.stmts += group.stmts
             current.used |= group.used
             current.written |= group.written
-        end = max(end, *(last[buffer] for buffer in group.written))
+        end = max((end, *(last[buffer] for buffer in group.written)))
     return found
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from relay2relax.backends.tvm.cuda import compiled, gpu_target
+from relay2relax.backends.tvm.cuda import compiled, gpu_target, host_is_watched, refuse_touching
 from relay2relax.backends.tvm.limits import within_limits
 from relay2relax.relax_ir.ir.expr import IRModule
 from relay2relax.relax_ir.tvm_bridge import to_tvm, tvm_errors
@@ -37,8 +37,9 @@ def runtime_library(mod: IRModule, arch: str | None = None, graphs: bool = False
     target = tvm.target.Target("llvm") if arch is None else tvm.target.Target(gpu_target("cuda", arch), host="llvm")
     config = {"relax.backend.use_cuda_graph": True} if graphs else {}
     passes = tvm.transform.PassContext(opt_level=3, config=config)
-    with tvm_errors(f"apache-tvm cannot build the module for {kind}"), passes:
+    with tvm_errors(f"apache-tvm cannot build the module for {kind}"), passes, host_is_watched() as touching:
         built = relax.build(module, target=target)
+    refuse_touching(touching)
     sources = [str(one.inspect_source()) for one in _imports(built.mod) if one.kind == "cuda"]
     kernels = {one.encode(): compiled(one, arch)[0] for one in sources} if arch is not None else {}
     with tvm_errors("apache-tvm cannot write the library"), tempfile.TemporaryDirectory() as folder:

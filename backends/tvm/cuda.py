@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from relay2relax.backends.tvm.limits import within_limits
-from relay2relax.core.errors import CompilerError, Diagnostic
+from relay2relax.core.errors import CompilerError, Diagnostic, UnsupportedError
+from relay2relax.core.errors.table import running
 from relay2relax.relax_ir.ir.expr import IRModule
 from relay2relax.relax_ir.tvm_bridge import to_tvm, tvm_errors
 
 # What apache-tvm calls modules whose source is a GPU's.
 _LANGUAGES = frozenset({"cuda", "opencl", "metal", "webgpu", "vulkan"})
+# After it what the host does and what the GPU does are functions apart.
+_SPLIT = "tirx.SplitHostDevice"
 _MEND = "pip install 'relay2relax[cuda]'"
 # What apache-tvm compiles with, fast approximations of functions included.
 _OPTIONS = (
@@ -62,9 +66,57 @@ def device_sources(mod: IRModule, target: Mapping[str, Any]) -> list[str]:
     import tvm
     from tvm import relax
 
-    with tvm_errors(f"apache-tvm cannot build the module for {target['kind']}"):
+    with tvm_errors(f"apache-tvm cannot build the module for {target['kind']}"), host_is_watched() as touching:
         built = relax.build(module, target=tvm.target.Target(dict(target), host="llvm"))
+    refuse_touching(touching)
     return _sources(built.mod)
+
+
+@contextmanager
+def host_is_watched() -> Iterator[list[str]]:
+    """Build within, and give the functions of which a part that writes tensors is the host's.
+
+    apache-tvm builds such functions: loops of theirs that its schedules did not bind to threads.
+    On a machine with a GPU the processor then reads the GPU's memory, which ends the process.
+    """
+    import tvm
+    import tvm_ffi
+
+    found: list[str] = []
+    if not hasattr(tvm_ffi, "structural_walk"):  # before apache-tvm 0.27
+        yield found
+        return
+    walk: Callable[..., None] = tvm_ffi.structural_walk
+    on_gpu: set[str] = set()
+
+    class Watch:
+        def run_before_pass(self, mod: Any, info: Any) -> None:
+            if info.name == _SPLIT:
+                targets = {var.name_hint: (func.attrs or {}).get("target") for var, func in mod.functions.items()}
+                on_gpu.update(name for name, target in targets.items() if target is not None and "gpu" in target.keys)
+
+        def run_after_pass(self, mod: Any, info: Any) -> None:
+            for var, func in mod.functions.items() if info.name == _SPLIT else ():
+                stores: list[Any] = []
+                if var.name_hint in on_gpu:
+                    walk(func.body, (tvm.tirx.BufferStore, stores.append), order="post")
+                if stores:
+                    found.append(var.name_hint)
+
+    around = tvm.transform.PassContext.current()
+    instruments = [tvm.instrument.pass_instrument(Watch)()]
+    with tvm.transform.PassContext(around.opt_level, config=dict(around.config), instruments=instruments):
+        yield found
+
+
+def refuse_touching(functions: Sequence[str]) -> None:
+    """Raise UnsupportedError where the host would write the tensors of ``functions``."""
+    if functions:
+        title = (
+            f"apache-tvm leaves a part of {', '.join(functions)} to the processor, which cannot write a GPU's memory"
+        )
+        help = "kernels of `convert --schedule cuda` are all on the GPU"
+        raise UnsupportedError(Diagnostic(title, help=help, kind=running.NOT_ON_BACKEND))
 
 
 def _sources(module: Any) -> list[str]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from relay2relax.backends.tvm.cuda import host_is_watched, refuse_touching
 from relay2relax.backends.tvm.limits import within_limits
 from relay2relax.backends.tvm.machine import Built, TvmFunction, TvmMachine
 from relay2relax.core.errors import ExecutionError
@@ -45,7 +46,10 @@ def build(mod: IRModule, target: str = "llvm", device: str | None = None) -> Tvm
     with tvm_errors(f"apache-tvm cannot build the module for {target}"):
         if _has_local_functions(mod):
             module = relax.transform.LambdaLift()(module)
-        built = relax.build(module, target=found)
+        watch: AbstractContextManager[list[str]] = host_is_watched() if device != "cpu" else nullcontext([])
+        with watch as touching:
+            built = relax.build(module, target=found)
+    refuse_touching(touching)
     return TvmExecutable(mod, built, device)
 
 

@@ -22,15 +22,16 @@ from relay2relax.ops.common.limits import NO_BFLOAT16, NO_BOOL, NOT_LOWERED, ONL
 from relay2relax.ops.common.narrow_floats import in_single
 from relay2relax.ops.common.shapes import broadcast, operand_indices, tensor
 from relay2relax.ops.math.elementwise import logical_relax
+from relay2relax.ops.registry import table
 from relay2relax.ops.registry.attributes import NoAttrs
 from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.precision import Precision
-from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, V
+from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, RelaxForm, SameOp, Settle, Settled, V
 from relay2relax.ops.registry.script import OLDEST, Limit, Script, Spread
 from relay2relax.ops.registry.types import TensorType, Type, show
 from relay2relax.tir import te
 from relay2relax.tir.analysis.pattern import OpPattern
-from relay2relax.tir.extent import equal, is_any, is_symbolic, static
+from relay2relax.tir.extent import Shape, equal, is_any, is_symbolic, static
 from relay2relax.tir.ir.expr import BinaryOp, PrimExpr, Select, binary, cast, const, if_then_else, maximum, minimum
 from relay2relax.tir.ir.intrinsics import call
 
@@ -122,6 +123,7 @@ def binary_operator(
     spread: Spread | None = Spread.BROADCAST,
     on_bad_values: str = "",
     precision: Precision | None = None,
+    settle: Settle | None = None,
 ) -> OpDef:
     """Return the record that applies ``function`` to two arrays and ``body`` to two elements.
 
@@ -164,7 +166,17 @@ def binary_operator(
         layout=layout_rules.broadcast,
         fusion=Fusion(OpPattern.BROADCAST),
         precision=precision,
+        settle=settle,
     )
+
+
+def _square(attrs: NoAttrs, numbers: tuple[Shape | None, ...]) -> Settled | None:
+    """A square is a product: the same number, and right on GPUs, too, where apache-tvm compiles
+    ``pow`` so that it is NaN of what is negative.
+    """
+    product = table.relay_op("multiply")
+    assert product is not None
+    return (product, attrs, (0, 0)) if numbers[1] == (2.0,) else None
 
 
 def _primitive(op: BinaryOp) -> Callable[[PrimExpr, PrimExpr], PrimExpr]:
@@ -389,6 +401,7 @@ OPS = (
         "power", np.power, in_single("pow", "bfloat16"), "``a ** b`` on floats.", takes="float",
         limits=(NO_BFLOAT16,),
         precision=Precision.NEVER,
+        settle=_square,
     ),
     binary_operator(
         "atan2", np.arctan2, lambda a, b: call("atan2", a, b), "The angle of the point (b, a).",

@@ -15,6 +15,7 @@ from relay2relax.ops.registry.attributes import attr_fields
 from relay2relax.ops.registry.record import A, Definition, OpDef
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.tir import te
+from relay2relax.tir.analysis.pattern import OpPattern, op_pattern
 from relay2relax.tir.extent import Extent, Shape, as_prim, is_any
 from relay2relax.tir.ir.expr import IntImm, PrimExpr
 from relay2relax.tir.ir.stmt import FuncOrigin, PrimFunc
@@ -54,7 +55,17 @@ def lower_call(
     outputs = list(result) if isinstance(result, tuple) else [result]
     origin = Origin(op, attrs, tuple(args)) if compute is None else None
     func = te.create_prim_func(inputs, outputs, name=name, origin=origin)
-    return replace(func, attrs={**func.attrs, **describe(op, attrs)})
+    return replace(func, attrs={**func.attrs, **describe(op, attrs), **_alone(func)})
+
+
+def _alone(func: PrimFunc) -> dict[str, int]:
+    """Return the attribute that keeps several element-wise results out of other functions.
+
+    apache-tvm would fuse them with the product before, of which its schedules for GPUs bind one
+    result to threads: the host would write the others, into memory of the device.
+    """
+    fused = func.num_outputs > 1 and op_pattern(func) <= OpPattern.BROADCAST
+    return {"op_pattern": int(OpPattern.OPAQUE)} if fused else {}
 
 
 def lower_extents(op: OpDef[A], attrs: A, args: Sequence[Type | Shape], out: Type, name: str) -> PrimFunc:

@@ -221,8 +221,9 @@ class OpDef(Generic[A]):
         outside, shapes that do not fit, zeros that are divided by. "" where every value has a use.
     ``passes_through``  whether the value is the (only) input itself, which may be of any type: an
         annotation. Nothing is computed for it.
-    ``settle``  for an operator that takes shapes or places as inputs: (attrs, numbers) ->
-        (operator, attrs, inputs that stay), the same call with attributes in their place.
+    ``settle``  for an operator that takes shapes or places as inputs, or is another one for some
+        number: (attrs, numbers) -> (operator, attrs, inputs that stay), the same call with
+        attributes in their place.
         ``numbers`` are the elements of each input, None where they are unknown; so is the result
         where too little is known.
     ``declares_attrs``  False where Relay's operator carries ``attrs`` without declaring them

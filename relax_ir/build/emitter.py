@@ -210,7 +210,7 @@ class OpEmitter:
         _refuse_foreign(op, attrs)
         if op.settle is None:
             return op, attrs, args
-        found = settled(op, attrs, [self._numbers_in(arg) for arg in args])
+        found = settled(op, attrs, [self._told(arg) for arg in args])
         if found is None:
             return op, attrs, args
         return found[0], found[1], tuple(args[index] for index in found[2])
@@ -221,6 +221,14 @@ class OpEmitter:
         if numbers is not None:
             self._numbers[result] = numbers
         return result
+
+    def _told(self, value: Expr) -> Any:
+        """Return the numbers that a value holds as far as they choose an operator: extents and
+        places, and a float.
+        """
+        if isinstance(value, Constant) and not value.data.ndim and value.data.dtype.kind == "f":
+            return value.data.astype(object)
+        return self._numbers_in(value)
 
     def _numbers_in(self, value: Expr) -> Any:
         """Return the extents that a value holds, a tuple of them for a tuple, None where they are

@@ -86,7 +86,10 @@ def test_convert_for_a_gpu(model: Path, tmp_path: Path) -> None:
     done = command("convert", model, "-o", tmp_path / "o", "--schedule", "cuda", "--arch", "sm_90", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "check: linear.py on numpy: " in done.stdout
-    assert "not checked on c (its kernels are for a GPU)" in done.stdout.replace("\n", " ")
+    said = done.stdout.replace("\n", " ")
+    assert "not checked on c (its kernels are for a GPU)" in said
+    # Nor would it be if one asked.
+    assert "--check does it" not in said
     assert "T.thread_binding(" in (tmp_path / "o" / "linear.py").read_text()
     wrong = command("convert", model, "-o", tmp_path / "p", "--schedule", "cuda", "--arch", "sm_10", cwd=tmp_path)
     assert "the architecture 'sm_10'" in wrong.stderr

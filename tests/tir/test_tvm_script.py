@@ -134,6 +134,19 @@ def test_names_are_python_identifiers_and_do_not_clash() -> None:
     )
 
 
+def test_variables_are_not_called_by_words_of_c() -> None:
+    handle, out = Var("out", "handle"), Buffer("new", (const(4, "int64"),), "float32")
+    new, max_, i = Var("new", "float32"), Var("max", "float32"), Var("int")
+    stored = Let(new, const(1.0, "float32"), Let(max_, new, BufferStore(out, (i,), max_)))
+    func = PrimFunc("short", (handle,), {handle: out}, For(i, const(4, "int64"), stored))
+    lines = "\n".join(print_prim_func(func))
+    # Buffers and functions get endings of apache-tvm's own.
+    assert "for int_ in range" in lines
+    assert "new_: T.let" in lines
+    assert "max_: T.let" in lines
+    assert "new[int_] = max_" in lines
+
+
 def test_what_cannot_be_said() -> None:
     x = te.placeholder((2,), "float32", "x")
     with pytest.raises(UnsupportedError, match="no_such"):

@@ -6,11 +6,26 @@ import keyword
 import re
 
 from relay2relax.core.words import Identifier, word
+from relay2relax.tir.ir.expr import Var
 
 # Words that a script already uses: TVMScript's namespaces, the module, and what printers write
 # around them.
 _NAMESPACES = {"T", "I", "R", "Tx", "tvm", "ir", "tir", "tirx", "relax"}
 RESERVED = frozenset(_NAMESPACES | {"Axis", "TypeVar", "Module", "cls", "range", "float"})
+# apache-tvm writes the name of a variable into CUDA and C as it is: words and types there, and the
+# functions that it calls.
+_C_WORDS = frozenset(
+    """
+    alignas alignof asm auto bool case catch char const constexpr default delete do double dynamic_cast
+    enum explicit export extern friend goto inline int long mutable namespace new noexcept nullptr
+    operator private protected public register short signed sizeof static struct switch template this
+    throw typedef typeid typename union unsigned using virtual void volatile wchar_t
+    dim3 half uchar uint ushort blockDim blockIdx gridDim threadIdx warpSize
+    abs acos acosh asin asinh atan atan2 atanh ceil copysign cos cosh erf exp exp2 exp10 fabs floor fma
+    fmod hypot isfinite isinf isnan ldexp log log10 log1p log2 max min nextafter pow rint round rsqrt
+    sin sinh sqrt tan tanh trunc
+    """.split()  # noqa: SIM905
+)
 _NOT_IDENTIFIER = re.compile(r"[^A-Za-z0-9_]")
 
 
@@ -62,7 +77,7 @@ class Scope:
 
     def define(self, item: object, hint: str) -> Identifier:
         """Return a new name for ``item`` (told apart by identity) in the innermost scope."""
-        name = self.free(hint)
+        name = self.free(f"{hint}_" if isinstance(item, Var) and hint in _C_WORDS else hint)
         self._taken.add(name)
         self._frames[-1].append((item, self._names.get(item)))
         self._names[item] = name

@@ -14,7 +14,7 @@ from dataclasses import replace
 from relay2relax.core.walk import post_order
 from relay2relax.tir.analysis.regions import infer_regions, whole
 from relay2relax.tir.errors import TIRError
-from relay2relax.tir.ir.expr import Buffer, BufferLoad, Call, PrimExpr, Var, cast, children
+from relay2relax.tir.ir.expr import Buffer, BufferLoad, Call, PrimExpr, Var, cast, children, const
 from relay2relax.tir.ir.stmt import (
     Block,
     BlockRealize,
@@ -143,11 +143,7 @@ class _Builder:
             body = self.update(reduce, targets, place, values)
         reads, writes = infer_regions([s for s in (init, body) if s is not None], [a.var for a in axes])
         block = Block(self.blocks.fresh(op.name), tuple(axes), reads, writes, body, init)
-        loops = [Var(v.name, "int64") for v, _, _ in ranges]
-        nest: Stmt = BlockRealize(tuple(loops), block)
-        for loop, axis in zip(reversed(loops), reversed(axes), strict=True):
-            nest = For(loop, axis.extent, nest)
-        return nest
+        return _nest(block, [v.name for v, _, _ in ranges])
 
     def update(
         self, reduce: Reduce, targets: list[Buffer], place: tuple[Var, ...], values: Mapping[Var, PrimExpr]
@@ -198,11 +194,23 @@ class _Builder:
         body = BufferStore(target, place, BufferLoad(source, place))
         reads, writes = infer_regions([body], place)
         block = Block(self.blocks.fresh(target.name), axes, reads, writes, body)
-        loops = tuple(Var(f"i{d}") for d in range(len(axes)))
-        nest: Stmt = BlockRealize(loops, block)
-        for loop, axis in zip(reversed(loops), reversed(axes), strict=True):
-            nest = For(loop, axis.extent, nest)
-        return nest
+        return _nest(block, [f"i{d}" for d in range(len(axes))])
+
+
+def _nest(block: Block, names: Sequence[str]) -> Stmt:
+    """Return ``block`` in loops over its axes.
+
+    One without axes has an axis of one point, as in TVM: a block without any that is all of a
+    function is its root there, of which no kernel for a GPU is made.
+    """
+    if not block.iter_vars:
+        axis = IterVar(Var("vi"), const(1, "int64"), IterKind.SPATIAL)
+        return BlockRealize((const(0, "int64"),), replace(block, iter_vars=(axis,)))
+    loops = [Var(name, "int64") for name in names]
+    nest: Stmt = BlockRealize(tuple(loops), block)
+    for loop, axis in zip(reversed(loops), reversed(block.iter_vars), strict=True):
+        nest = For(loop, axis.extent, nest)
+    return nest
 
 
 def create_prim_func(

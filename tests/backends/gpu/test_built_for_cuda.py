@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, Literal
@@ -13,7 +14,7 @@ from known_differences import TRANSLATIONS, VALUES
 from recorded_cases import arguments, entry, has_data, problem, typed_case
 from sweep import sampled
 
-from relay2relax import backends, relay_ir, translator
+from relay2relax import backends, relax_ir, relay_ir, translator
 from relay2relax.backends.numpy.threads.launch import watching
 from relay2relax.backends.tvm.cuda import (
     Kernel,
@@ -23,7 +24,7 @@ from relay2relax.backends.tvm.cuda import (
     joined_sources,
     nvrtc_problem,
 )
-from relay2relax.core.errors import CompilerError, Relay2RelaxError
+from relay2relax.core.errors import CompilerError, Relay2RelaxError, UnsupportedError
 
 pytestmark = [pytest.mark.tvm]
 needs_nvrtc = pytest.mark.skipif(nvrtc_problem() is not None, reason="nvrtc is not installed (make test-cuda does it)")
@@ -75,6 +76,25 @@ def test_nvrtc_says_what_it_refuses() -> None:
     )
     with pytest.raises(CompilerError, match="no_such_function"):
         compile_cuda(written)
+
+
+STATISTICS = """
+def @main(%x: Tensor[(1, 4, 6, 6), float32], %w: Tensor[(8, 4, 3, 3), float32], %g: Tensor[(8), float32],
+          %b: Tensor[(8), float32], %m: Tensor[(8), float32], %v: Tensor[(8), float32], %i: Tensor[(3), int64]) {
+  %0 = nn.batch_norm(nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]), %g, %b, %m, %v);
+  (nn.relu(%0.0), take(%i, 1i64))
+}"""
+
+
+def test_nothing_is_left_to_the_processor() -> None:
+    # On a GPU (an H200) scripts that left something ended the process.
+    text = str(translator.lower_to_tir(relay_ir.parse(f'#[version = "0.0.5"]\n{STATISTICS}')))
+    assert device_sources(relax_ir.parse(text), gpu_target())
+    fused, rootless = re.sub(r', "op_pattern": 8', "", text), re.sub(r" +vi = T.axis.spatial.*\n", "", text)
+    assert len({text, fused, rootless}) == 3
+    for broken, name in ((fused, "batch_norm"), (rootless, "take")):
+        with pytest.raises(UnsupportedError, match=f"leaves a part of .*{name} to the processor"):
+            device_sources(relax_ir.parse(broken), gpu_target())
 
 
 @pytest.mark.sweep(every=16)

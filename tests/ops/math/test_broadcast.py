@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typed import relay_record
 
+from relay2relax import backends, relay_ir, translator
 from relay2relax.backends.numpy.tir import evaluate_prim_func
 from relay2relax.ops import OpError, TensorType
 from relay2relax.ops.common.shapes import broadcast
@@ -246,3 +247,18 @@ def test_an_extent_that_may_be_1_is_guarded_when_the_program_runs(rows: int, oth
 
 def test_equal_expressions_need_no_guard() -> None:
     assert broadcast((add(N, 1),), (add(1, N),)) == (add(N, 1),)
+
+
+def test_a_square_becomes_a_product() -> None:
+    # apache-tvm's CUDA takes `pow` of a negative number for NaN.
+    mod = relay_ir.parse(
+        '#[version = "0.0.5"]\ndef @main(%x: Tensor[(5), float32]) { (power(%x, 2f), power(%x, 3f), power(2f, %x)) }'
+    )
+    x = np.array([-3.5, -0.1, 0.0, 1.25, 70.3], "float32")
+    for script in (translator.via_graph(mod), translator.lower_to_tir(mod)):
+        text = str(script)
+        assert text.count("R.power(") + text.count("(cls.power") == 2
+        square, cube, exponential = backends.VirtualMachine(backends.build(script, "numpy"))["main"](x)
+        np.testing.assert_array_equal(square, x * x)
+        np.testing.assert_allclose(cube, x.astype("float64") ** 3, rtol=1e-6)
+        np.testing.assert_allclose(exponential, 2.0 ** x.astype("float64"), rtol=1e-6)
