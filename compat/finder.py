@@ -111,7 +111,9 @@ class LegacyFinder(MetaPathFinder, Loader):
     """Finds the modules of TVM that the tables describe, before any that are installed."""
 
     def __init__(self, modules: Sequence[Module], version: tuple[int, ...]) -> None:
-        self._modules: Mapping[str, Module] = {one.name: one for one in modules}
+        self._modules: Mapping[str, Module] = {
+            one.name: one for one in modules if not one.until or version <= as_version(one.until)
+        }
         self._version = version
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:

@@ -29,9 +29,26 @@ The facade is in that process only, in front of a TVM that is installed. Names a
 they are used. Nodes, types and modules answer to TVM's names for their parts while it is there
 (`name_hint`, `checked_type`, `with_attr`, `mod["main"] = …`).
 
-A notebook has it from a cell that calls `compat.install()`. Processes that a script starts with
-`multiprocessing` have it too; other programs that a script starts do not. What is installed last is
-taken out first.
+A script says which TVM it was written for: `relay2relax python --tvm 0.6 script.py`. TVM 0.5 to
+0.19 are known; names that only some of them had, such as `relay.Module`, `tvm.context`,
+`relay.ir_pass` or `nnvm.compiler`, are there for those alone, as the tables below say.
+
+A notebook has it from its first cell, and needs no other change:
+
+```python
+import relay2relax.compat
+
+uninstall = relay2relax.compat.install(version="0.8")
+```
+
+What is installed last is taken out first:
+
+```python
+uninstall()
+```
+
+Processes that a script starts with `multiprocessing` have it too, those of `pytest -n 2`
+(pytest-xdist) as well; other programs that a script starts do not.
 
 What is different:
 
@@ -91,6 +108,9 @@ def page() -> str:
 def _section(module: Module) -> Iterator[str]:
     yield f"### {module.name}"
     yield ""
+    if module.until:
+        yield f"Until TVM {module.until}."
+        yield ""
     if module.fallback:
         yield textwrap.fill(f"Names that are not listed are looked up by `{module.fallback.replace(':', '.')}`.", 100)
         yield ""

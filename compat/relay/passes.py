@@ -174,7 +174,7 @@ def __getattr__(name: str) -> object:
     return as_values(name)
 
 
-def _of_expression(made: core.Pass[IRModule], expr: Expr, mod: IRModule | None = None) -> Expr:
+def of_expression(made: core.Pass[IRModule], expr: Expr, mod: IRModule | None = None) -> Expr:
     """Return ``expr`` after a pass, beside the functions of ``mod``."""
     given = IRModule.from_expr(expr)
     if mod is not None:
@@ -265,12 +265,12 @@ def EliminateCommonSubexpr(fskip: Callable[[Expr], bool] | None = None) -> core.
 
 def FoldConstantExpr(expr: Expr, mod: IRModule | None = None, fold_qnn: bool = False) -> Expr:
     """Return an expression with what depends on constants alone computed."""
-    return _of_expression(transform.FoldConstant(fold_qnn), expr, mod)
+    return of_expression(transform.FoldConstant(fold_qnn), expr, mod)
 
 
 def ToANormalFormExpr(expr: Expr) -> Expr:
     """Return an expression in A-normal form."""
-    return _of_expression(transform.ToANormalForm(), expr)
+    return of_expression(transform.ToANormalForm(), expr)
 
 
 def InferTypeLocal(expr: Expr) -> object:
@@ -286,7 +286,7 @@ def gradient(expr: object, mod: IRModule | None = None, mode: str = "higher_orde
     """
     function = cast(Function, mod[expr] if mod is not None and isinstance(expr, GlobalVar) else expr)
     if mode == "first_order":
-        return _of_expression(transform.FirstOrderGradient(), function, mod)
+        return of_expression(transform.FirstOrderGradient(), function, mod)
     own = GlobalVar("gradient")
     known = {} if mod is None else dict(mod.functions)
     beside = IRModule(known) if mod is None else replace(mod, functions={**known, own: function}, types={})

@@ -10,7 +10,7 @@ import numpy as np
 from relay2relax.backends.relay.executor import create_executor as our_executor
 from relay2relax.compat.running.results import legacy, plain
 from relay2relax.compat.running.targets import RUNNING, backend_of
-from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
+from relay2relax.core.errors import UnsupportedError
 from relay2relax.relay_ir.analysis import free_vars
 from relay2relax.relay_ir.io.params import bind_params
 from relay2relax.relay_ir.ir.expr import Expr, Function, GlobalVar, Let, Var, as_expr
@@ -91,17 +91,15 @@ def create_executor(
     device: object = None,
     target: object = "llvm",
     params: Mapping[str, object] | None = None,
+    ctx: object = None,
 ) -> Executor:
     """Return an executor of kind ``debug``, ``graph``, ``vm`` or ``aot``, on numpy, or for the
     target ``tvm`` in apache-tvm.
 
     ``params`` are bound to the parameters of ``main`` of those names. Raises UnsupportedError for a
-    target that is not a processor.
+    target that is not a processor. ``ctx`` was the name of ``device`` until TVM 0.7.
     """
     given = IRModule() if mod is None else mod
     if params:
         given = bind_params(given, params)  # type: ignore[arg-type]
-    return Executor({"aot": "graph"}.get(kind, kind), given, device, target)
-
-
-__all__ = ["Executor", "Relay2RelaxError", "create_executor"]
+    return Executor({"aot": "graph"}.get(kind, kind), given, device or ctx, target)

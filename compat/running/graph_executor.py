@@ -194,8 +194,10 @@ def _copied(value: Array, out: NDArray | None) -> NDArray:
     return value.view(NDArray) if out is None else out.copyfrom(value)
 
 
-def create(graph_json_str: object, libmod: Built, device: object = None, *others: object) -> GraphModule:
-    """Return what runs a library; the graph is the library's own."""
+def create(
+    graph_json_str: object, libmod: Built, device: object = None, dump_root: object = None, ctx: object = None
+) -> GraphModule:
+    """Return what runs a library; the graph is the library's own, and nothing is dumped."""
     return GraphModule(libmod)
 
 

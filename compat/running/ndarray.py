@@ -124,7 +124,9 @@ def array(value: object, device: object = None, mem_scope: str | None = None, ct
     return np.array(found).view(NDArray)
 
 
-def empty(shape: object, dtype: str = "float32", device: object = None, mem_scope: str | None = None) -> NDArray:
+def empty(
+    shape: object, dtype: str = "float32", device: object = None, mem_scope: str | None = None, ctx: object = None
+) -> NDArray:
     """Return an array of zeros."""
     sides = (shape,) if isinstance(shape, int) else tuple(map(int, shape))  # type: ignore[call-overload]
     return np.zeros(sides, numpy_dtype(str(np.dtype(dtype)) if not isinstance(dtype, str) else dtype)).view(NDArray)

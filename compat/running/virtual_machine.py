@@ -155,6 +155,9 @@ class VirtualMachine:
         self._inputs: dict[str, tuple[tuple[object, ...], dict[str, object]]] = {}
         self._last: object = None
 
+    def init(self, ctx: object) -> None:
+        """Do nothing: it is where TVM up to 0.6 was told the device."""
+
     def set_input(self, func_name: str, *args: object, **kwargs: object) -> None:
         """Set the arguments of a function."""
         self._inputs[func_name] = args, dict(kwargs)

@@ -43,6 +43,7 @@ class Module:
     ``fallback``  ``module:function`` that is asked for names that are not listed; it raises
         AttributeError for those that it does not know.
     ``today``  the room of this package that has the names of ``fallback``.
+    ``until``  the last version of TVM that has the module, where not all do.
     ``why``  why nothing of the module is provided; it can be imported, and names of it, but not
         used.
     """
@@ -52,6 +53,7 @@ class Module:
     fallback: str = ""
     why: str = ""
     today: str = ""
+    until: str = ""
 
 
 Table: TypeAlias = tuple[Module, ...]

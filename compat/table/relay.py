@@ -49,10 +49,11 @@ EXECUTORS = (
     ),
     Names(
         "compat.running.factory",
-        "build optimize build_config",
+        "build optimize",
         by_hand="translate with translator.translate(mod, params=params), then backends.build(program, 'c') "
         "and backends.VirtualMachine",
     ),
+    Names("compat.relay.passes", "build_config", until="0.7"),
 )
 PARAMS = Names(
     _BUILDING,
@@ -95,12 +96,11 @@ MODULES = (
     ),
     Module(
         "tvm.relay.ir_pass",
-        (
-            Names(
-                "compat.relay.older", "infer_type alpha_equal free_vars well_formed rewrite_annotated_ops", until="0.5"
-            ),
-        ),
+        (Names("relay_ir.transform.device_copies", "rewrite_annotated_ops"),),
+        "compat.relay.older:ir_pass",
+        until="0.5",
     ),
+    Module("tvm.relay.module", (Names("relay_ir.ir.module", "Module"),), until="0.6"),
     Module(
         "tvm.relay.expr",
         (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from relay2relax.compat.table.entry import Absent, Module, Names
-from relay2relax.compat.table.relay import COMPOSED
+from relay2relax.compat.table.relay import COMPOSED, PARAMS
 
 _GENERATED = (
     "to_c_function_style to_c_variable_style to_c_constant_style prefix_name prefix_generated_name sanitize_name "
@@ -165,7 +165,13 @@ MODULES = (
         (_VALUES, Names("compat.running.executors", "Executor Interpreter=create_executor")),
     ),
     Module("tvm.relay.backend.vm", (Names("compat.running.virtual_machine", "compile VMCompiler VMExecutor"),)),
-    Module("tvm.relay.vm", (Names("compat.running.virtual_machine", "compile VMCompiler VMExecutor"),)),
+    Module(
+        "tvm.relay.vm",
+        (
+            Names("compat.running.virtual_machine", "compile VMCompiler VMExecutor"),
+            Names("compat.running.virtual_machine", "VirtualMachine", until="0.6"),
+        ),
+    ),
     Module("tvm.relay.backend", (Names("relay_ir.build.build_options", "Executor Runtime"),)),
     Module("tvm.relay.backend.executor_factory", (Names("compat.running.factory", "GraphExecutorFactoryModule"),)),
     Module(
@@ -199,6 +205,15 @@ MODULES = (
     *(
         Module(f"tvm.relay.testing.{one}", (), f"compat.testing.networks:{one}", today=f"relay_ir.testing.{one}")
         for one in _NETWORKS
+    ),
+    *(Module(f"nnvm.testing.{one}", (), f"compat.testing.networks:{one}", until="0.6") for one in _NETWORKS),
+    Module("nnvm", until="0.6"),
+    Module("nnvm.testing", until="0.6"),
+    Module("nnvm.frontend", (Names("compat.relay.frontends", "from_onnx"),), until="0.6"),
+    Module(
+        "nnvm.compiler",
+        (Names("compat.relay.older", "build"), Names("compat.relay.passes", "build_config"), PARAMS),
+        until="0.6",
     ),
     Module(
         "tvm.relay.data_dep_optimization.simplify_fc_transpose",

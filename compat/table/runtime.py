@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from relay2relax.compat.table.entry import Absent, Module, Names
 
+_CORE = "compat.testing.core"
 _ARRAYS = "compat.running.ndarray"
 _DEVICES = "cpu cuda rocm opencl metal vulkan vpi ext_dev hexagon webgpu"
 _DEVICE_ALIASES = "gpu=cuda cl=opencl mtl=metal"
@@ -62,7 +63,7 @@ NDARRAY = (
 )
 
 _TESTING = Names(
-    "compat.testing.core",
+    _CORE,
     "assert_allclose enabled_targets device_enabled requires_package "
     "parametrize_targets exclude_targets known_failing_targets "
     "fixture parameter parameters main xfail_parameterizations "
@@ -77,22 +78,24 @@ MODULES = (
         (
             Names("relay_ir.ir.module", "IRModule"),
             Names("core.errors", "TVMError=Relay2RelaxError"),
-            Names(_ARRAYS, f"nd= ndarray= Device device {_DEVICES} {_DEVICE_ALIASES}", by_hand=_NO_DEVICES),
-            Names(_ARRAYS, "context=device", until="0.7"),
+            Names(_ARRAYS, f"nd= Device device {_DEVICES} {_DEVICE_ALIASES}", by_hand=_NO_DEVICES),
+            Names(_ARRAYS, "context=device TVMContext=Device", until="0.7"),
+            Names("compat.relay.passes", "build_config", until="0.6"),
             _REGISTRY,
             Names("compat.vocabulary.numbers", "var const min_value max_value", until="0.6"),
             Names("compat.running.functions", "__version__=tvm_version support="),
         ),
     ),
     Module("tvm.nd", NDARRAY),
-    Module("tvm.ndarray", NDARRAY),
+    Module("tvm.ndarray", NDARRAY, until="0.6"),
+    Module("tvm.module", (Names("compat.running.loading", "load=load_module"),), until="0.6"),
     Module(
         "tvm.runtime",
         (
             *NDARRAY,
             _REGISTRY,
             Names("compat.running.functions", "DataType String"),
-            Names("compat.testing.core", "enabled=device_enabled"),
+            Names(_CORE, "enabled=device_enabled"),
             Names("compat.running.graph_executor", "Module"),
             Names("compat.running.loading", "load_module"),
             Names("compat.relay.building", "save_param_dict load_param_dict"),
@@ -152,6 +155,7 @@ MODULES = (
     ),
     Module("tvm.contrib.graph_runtime", (_GRAPH,)),
     Module("tvm.contrib.debugger.debug_executor", (_GRAPH,)),
+    Module("tvm.contrib.debugger.debug_runtime", (_GRAPH,)),
     Module(
         "tvm.contrib.cc",
         (
@@ -161,11 +165,11 @@ MODULES = (
         ),
     ),
     Module("tvm.contrib.utils", (Names("relay_ir.testing.folders", "tempdir TempDirectory"),)),
-    Module("tvm.contrib.util", (Names("relay_ir.testing.folders", "tempdir TempDirectory"),)),
-    Module("tvm.contrib.nvcc", (Names("compat.testing.absent", "have_fp16 have_int8 have_tensorcore"),)),
-    Module("tvm.contrib.cudnn", (Names("compat.testing.absent", "exists=have_fp16"),)),
+    Module("tvm.contrib.util", (Names("relay_ir.testing.folders", "tempdir TempDirectory"),), until="0.7"),
+    Module("tvm.contrib.nvcc", (Names(_CORE, "have_fp16=no_gpu have_int8=no_gpu have_tensorcore=no_gpu"),)),
+    Module("tvm.contrib.cudnn", (Names(_CORE, "exists=no_gpu"),)),
     Module("tvm.testing", (_TESTING,), "compat.testing.core:required"),
-    Module("tvm.testing.aot", (Names("compat.testing.core", "generate_ref_data"),)),
+    Module("tvm.testing.aot", (Names(_CORE, "generate_ref_data"),)),
     Module("tvm.testing.plugin", (Names("compat.testing.plugin", "pytest_configure pytest_generate_tests dev"),)),
     Module("tvm.testing.utils", (_TESTING,), "compat.testing.core:required"),
 )

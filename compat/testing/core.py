@@ -192,3 +192,8 @@ class enable_span_filling:
 
 
 disable_span_filling = enable_span_filling
+
+
+def no_gpu(compute_version: object = None) -> bool:
+    """Return False: there is no graphics processor."""
+    return False

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from relay2relax.compat import version
 from relay2relax.compat.running.ndarray import Device, device
 from relay2relax.compat.testing.core import ENABLED, Together
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Declare the marks of TVM's tests."""
+    """Declare the marks of TVM's tests, and look after the processes of pytest-xdist."""
+    if config.pluginmanager.hasplugin("xdist"):
+        config.pluginmanager.register(_Processes())
     for mark in (
-        "gpu",
-        "tensorcore",
-        "cuda",
-        "opencl",
-        "rocm",
-        "vulkan",
-        "metal",
-        "llvm",
-        "hexagon",
-        "slow",
-        "skip_on",
-    ):
+        "gpu", "tensorcore", "cuda", "opencl", "rocm", "vulkan", "metal", "llvm", "hexagon", "slow", "skip_on",
+    ):  # fmt: skip
         config.addinivalue_line("markers", f"{mark}: a mark of TVM's tests")
+
+
+class _Processes:
+    def pytest_configure_node(self, node: Any) -> None:
+        """Let a process of pytest-xdist have the facade before it imports anything."""
+        node.gateway.remote_exec(f"from relay2relax import compat; compat.install({version.text()!r})").waitclose()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

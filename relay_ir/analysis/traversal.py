@@ -61,11 +61,14 @@ def transposed_weight(expr: Expr) -> Var | None:
     return None
 
 
-def count_layers(expr: Expr, valid_ops: Iterable[str]) -> int:
+def count_layers(expr: Expr | IRModule, valid_ops: Iterable[str]) -> int:
     """Return how many calls of ``valid_ops`` the chain has that has most of them.
 
-    Calls beside one another are one layer. A chain goes on through variables of lets.
+    Calls beside one another are one layer. A chain goes on through variables of lets. Of a module
+    ``main`` is asked.
     """
+    if isinstance(expr, IRModule):
+        expr = expr["main"]
     counted = frozenset(valid_ops)
     values = {node.var: node.value for node in post_order((expr,), children) if isinstance(node, Let)}
 
