@@ -248,9 +248,13 @@ def _stage(stmt: Stmt) -> Stage | None:
         stmt = stmt.body
     if not isinstance(stmt, BlockRealize) or stmt.predicate is not None:
         return None
-    block = stmt.block
+    block, values = stmt.block, stmt.values
+    if not loops and len(values) == 1 and values[0] == IntImm(0) and block.iter_vars[0].extent == IntImm(1):
+        # An axis of one point, which a block has that would have none.
+        place = {block.iter_vars[0].var: values[0]}
+        block, values = replace(block, iter_vars=(), body=substitute_stmt(block.body, place)), ()
     # Every block axis is one loop of the same extent: a scheduled nest stays as it was scheduled.
-    if len(loops) != len(stmt.values) or any(loop.var is not v for loop, v in zip(loops, stmt.values, strict=True)):
+    if len(loops) != len(values) or any(loop.var is not v for loop, v in zip(loops, values, strict=True)):
         return None
     if any(loop.extent != a.extent for loop, a in zip(loops, block.iter_vars, strict=True)):
         return None

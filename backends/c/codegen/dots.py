@@ -92,6 +92,21 @@ R2R_NARROW(uint8_t, 8) R2R_NARROW(int8_t, 8)
 #define R2R_ROUND_AS(text, in, lanes) \
   R2R_INLINE floatx##lanes r2r_nearbyint_floatx##lanes(floatx##lanes v) { \
     __asm__(text : "+" in (v)); return v; }
+#define R2R_NEAREST(lanes) \
+  R2R_INLINE int32_tx##lanes r2r_nearest_int32_tx##lanes(floatx##lanes v) { \
+    return __builtin_convertvector(r2r_nearbyint_floatx##lanes(v), int32_tx##lanes); }
+#define R2R_NEAREST_AS(text, in, lanes) \
+  R2R_INLINE int32_tx##lanes r2r_nearest_int32_tx##lanes(floatx##lanes v) { \
+    int32_tx##lanes n; __asm__(text : "=" in (n) : in (v)); return n; }
+/* a / b where y is next to 1 / b (quotients.py). */
+#define R2R_QUOTIENT(lanes) \
+  R2R_INLINE floatx##lanes r2r_quotient_floatx##lanes(floatx##lanes a, floatx##lanes b, floatx##lanes y) { \
+    (void)y; return a / b; }
+#define R2R_QUOTIENT_AS(less, more, in, lanes) \
+  R2R_INLINE floatx##lanes r2r_quotient_floatx##lanes(floatx##lanes a, floatx##lanes b, floatx##lanes y) { \
+    floatx##lanes q = a * y; \
+    __asm__(less : "+" in (a) : in (q), in (b)); \
+    __asm__(more : "+" in (q) : in (a), in (y)); return q; }
 #define R2R_CONVERT(lanes) \
   R2R_INLINE floatx##lanes r2r_converted_int32_tx##lanes(int32_tx##lanes v) { \
     return __builtin_convertvector(v, floatx##lanes); } \
@@ -99,6 +114,20 @@ R2R_NARROW(uint8_t, 8) R2R_NARROW(int8_t, 8)
     return __builtin_convertvector(v, int32_tx##lanes); }
 R2R_CONVERT(2) R2R_CONVERT(4) R2R_CONVERT(8) R2R_CONVERT(16)
 R2R_ROUND(2)
+R2R_QUOTIENT(2)
+#if defined(__x86_64__) && defined(__FMA__)
+R2R_QUOTIENT_AS("vfnmadd231ps %2, %1, %0", "vfmadd231ps %2, %1, %0", "x", 4)
+R2R_QUOTIENT_AS("vfnmadd231ps %2, %1, %0", "vfmadd231ps %2, %1, %0", "x", 8)
+#elif defined(__aarch64__)
+R2R_QUOTIENT_AS("fmls %0.4s, %1.4s, %2.4s", "fmla %0.4s, %1.4s, %2.4s", "w", 4) R2R_QUOTIENT(8)
+#else
+R2R_QUOTIENT(4) R2R_QUOTIENT(8)
+#endif
+#if defined(__x86_64__) && defined(__AVX512F__)
+R2R_QUOTIENT_AS("vfnmadd231ps %2, %1, %0", "vfmadd231ps %2, %1, %0", "v", 16)
+#else
+R2R_QUOTIENT(16)
+#endif
 #if defined(__x86_64__) && defined(__AVX2__)
 R2R_ROUND_AS("vroundps $12, %0, %0", "x", 4) R2R_ROUND_AS("vroundps $12, %0, %0", "x", 8)
 #elif defined(__aarch64__)
@@ -108,8 +137,17 @@ R2R_ROUND(4) R2R_ROUND(8)
 #endif
 #if defined(__x86_64__) && defined(__AVX512F__)
 R2R_ROUND_AS("vrndscaleps $12, %0, %0", "v", 16)
+R2R_NEAREST_AS("vcvtps2dq %1, %0", "v", 16)
 #else
-R2R_ROUND(16)
+R2R_ROUND(16) R2R_NEAREST(16)
+#endif
+R2R_NEAREST(2)
+#if defined(__x86_64__) && defined(__AVX2__)
+R2R_NEAREST_AS("vcvtps2dq %1, %0", "x", 4) R2R_NEAREST_AS("vcvtps2dq %1, %0", "x", 8)
+#elif defined(__aarch64__)
+R2R_NEAREST_AS("fcvtns %0.4s, %1.4s", "w", 4) R2R_NEAREST(8)
+#else
+R2R_NEAREST(4) R2R_NEAREST(8)
 #endif
 /* A sum and products of numbers that fit into 16 bits. */
 #define R2R_MULTIPLY_ADD(lanes) \
@@ -171,7 +209,16 @@ R2R_DOT(signed, 8) R2R_DOT(signed, 16)
 """
 
 # What files have that need these functions.
-_NAMES = ("r2r_dot", "r2r_wide_", "r2r_quad", "r2r_narrow_", "r2r_nearbyint_", "r2r_converted_", "r2r_truncated_")
+_NAMES = (
+    "r2r_dot",
+    "r2r_wide_",
+    "r2r_quad",
+    "r2r_narrow_",
+    "r2r_nearbyint_",
+    "r2r_quotient_",
+    "r2r_converted_",
+    "r2r_truncated_",
+)
 
 
 def with_dots(head: str, texts: Iterable[str]) -> str:

@@ -21,6 +21,7 @@ from relay2relax.backends.c.codegen.expression import (
 from relay2relax.backends.c.codegen.header import FUNCTIONS
 from relay2relax.backends.c.codegen.names import Names
 from relay2relax.backends.c.codegen.properties import is_distance, is_divisor, is_fraction, is_remainder, largest
+from relay2relax.backends.c.codegen.quotients import NEAREST, QUOTIENT, nearest
 from relay2relax.backends.c.dtypes import HALF, c_type, value_type
 from relay2relax.backends.runtime.extern_calls import math_call
 from relay2relax.core.dtype import bits, is_float, is_int, is_unsigned, numpy_dtype
@@ -49,6 +50,8 @@ from relay2relax.tir.ir.expr import (
 from relay2relax.tir.ir.visit import mentions
 
 _DOTS = frozenset({*DOTS.values(), MULTIPLY_ADD})
+# Calls that there are for vectors.
+_VECTORS = _DOTS | {"nearbyint", NEAREST, QUOTIENT}
 _LOGICAL = {"and": "&&", "or": "||"}
 _DIVISIONS = {"//": "/", "%": "%", "truncdiv": "/", "truncmod": "%"}
 # Intrinsics whose values are numbers of half precision where their arguments are.
@@ -326,7 +329,7 @@ class ExpressionWriter:
         if not mentions(expr, lane):
             return self.expr(expr), False
         match expr:
-            case Call(name, args) if name in _DOTS or name == "nearbyint":
+            case Call(name, args) if name in _VECTORS:
                 return self.vector_call(name, args, expr.dtype, lane, lanes)
             case Cast(dtype, value):
                 return self.vector_cast(dtype, value, lane, lanes)
@@ -354,6 +357,9 @@ class ExpressionWriter:
 
     def vector_cast(self, dtype: str, value: PrimExpr, lane: Var, lanes: int) -> tuple[CExpr, bool] | None:
         """Return converted lanes, or None where C would have to take them apart."""
+        rounded = nearest(value) if dtype == "int32" else None
+        if rounded is not None:
+            return self.vector_value(rounded, lane, lanes)
         name = CONVERSIONS.get((value.dtype, dtype))
         if name is None or (is_float(value.dtype) and not fits(value, dtype)):
             return None

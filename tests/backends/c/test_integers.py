@@ -204,3 +204,29 @@ def test_bytes_quantised_again_by_about_the_same_scale_are_those_bytes(more: flo
     merged = merge_blocks(LegalizeOps()(translator.lower_to_tir(module))).module
     (func,) = (func for func in merged.functions.values() if isinstance(func, PrimFunc))
     assert ("nearbyint" in str(schedule(func, Machine(), native=True))) != dropped
+
+
+@pytest.mark.parametrize("march", ["x86-64-v2", "x86-64-v3", "x86-64-v4"])
+def test_quotients_next_to_halves_are_rounded_as_divisions_are(march: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies next to halves on either side, and beyond all bytes."""
+    if platform.machine() != "x86_64" or not runs(march):
+        pytest.skip(f"this machine does not run {march}")
+    monkeypatch.setenv("CC", f"{find_compiler().command[0]} -march={march}")
+    zero, halves = 117, np.arange(-200, 200, dtype=np.float32) + np.float32(0.5)
+    for scale in RANDOM.uniform(0.001, 0.1, 3).astype(np.float32):
+        near = halves * scale
+        for _ in range(3):
+            near = np.nextafter(near, np.float32(-np.inf))
+        steps = [near]
+        for _ in range(6):
+            steps.append(np.nextafter(steps[-1], np.float32(np.inf)))
+        numbers = np.stack([*steps, np.full_like(near, np.inf), np.full_like(near, -np.inf)])
+        text = '%0 = cast(nn.dense(%x, %w, units=16, out_dtype="int32"), dtype="float32");\n%9 = add(%0, %b);'
+        shapes = "%x: Tensor[(9, 16), int8], %w: Tensor[(16, 16), int8], %b: Tensor[(9, 16), float32]"
+        module = program(shapes, text + requantised("%9", scale, zero))
+        nothing = np.zeros((9, 16), np.int8), np.zeros((16, 16), np.int8)
+        main = backends.VirtualMachine(backends.build(translator.lower_to_tir(module), target="c"))["main"]
+        for columns in np.split(numbers, 25, axis=1):
+            with np.errstate(over="ignore"):
+                wanted = np.clip(np.rint(columns / scale) + zero, 0, 255).astype(np.uint8)
+            np.testing.assert_array_equal(main(*nothing, np.ascontiguousarray(columns)), wanted)

@@ -56,7 +56,23 @@ R2R_ORDER(uint8_t) R2R_ORDER(uint16_t) R2R_ORDER(uint32_t) R2R_ORDER(uint64_t)
     bits##x##lanes m = a < b; return (type##x##lanes)((m & (bits##x##lanes)a) | (~m & (bits##x##lanes)b)); } \
   R2R_INLINE type##x##lanes r2r_max_##type##x##lanes(type##x##lanes a, type##x##lanes b) { \
     bits##x##lanes m = a > b; return (type##x##lanes)((m & (bits##x##lanes)a) | (~m & (bits##x##lanes)b)); }
-R2R_LANES(float, 2, int32_t) R2R_LANES(float, 4, int32_t) R2R_LANES(float, 8, int32_t) R2R_LANES(float, 16, int32_t)
+/* In one instruction, which gives b where neither is less, as above. */
+#define R2R_ORDER_AS(in, lanes) \
+  R2R_INLINE floatx##lanes r2r_min_floatx##lanes(floatx##lanes a, floatx##lanes b) { \
+    __asm__("vminps %2, %1, %0" : "=" in (a) : in (a), in (b)); return a; } \
+  R2R_INLINE floatx##lanes r2r_max_floatx##lanes(floatx##lanes a, floatx##lanes b) { \
+    __asm__("vmaxps %2, %1, %0" : "=" in (a) : in (a), in (b)); return a; }
+R2R_LANES(float, 2, int32_t)
+#if defined(__x86_64__) && defined(__AVX__)
+R2R_ORDER_AS("x", 4) R2R_ORDER_AS("x", 8)
+#else
+R2R_LANES(float, 4, int32_t) R2R_LANES(float, 8, int32_t)
+#endif
+#if defined(__x86_64__) && defined(__AVX512F__)
+R2R_ORDER_AS("v", 16)
+#else
+R2R_LANES(float, 16, int32_t)
+#endif
 R2R_LANES(double, 2, int64_t) R2R_LANES(double, 4, int64_t) R2R_LANES(double, 8, int64_t)
 R2R_LANES(double, 16, int64_t)
 R2R_LANES(int32_t, 2, int32_t) R2R_LANES(int32_t, 4, int32_t) R2R_LANES(int32_t, 8, int32_t)
@@ -413,6 +429,21 @@ R2R_NARROW(uint8_t, 8) R2R_NARROW(int8_t, 8)
 #define R2R_ROUND_AS(text, in, lanes) \
   R2R_INLINE floatx##lanes r2r_nearbyint_floatx##lanes(floatx##lanes v) { \
     __asm__(text : "+" in (v)); return v; }
+#define R2R_NEAREST(lanes) \
+  R2R_INLINE int32_tx##lanes r2r_nearest_int32_tx##lanes(floatx##lanes v) { \
+    return __builtin_convertvector(r2r_nearbyint_floatx##lanes(v), int32_tx##lanes); }
+#define R2R_NEAREST_AS(text, in, lanes) \
+  R2R_INLINE int32_tx##lanes r2r_nearest_int32_tx##lanes(floatx##lanes v) { \
+    int32_tx##lanes n; __asm__(text : "=" in (n) : in (v)); return n; }
+/* a / b where y is next to 1 / b (quotients.py). */
+#define R2R_QUOTIENT(lanes) \
+  R2R_INLINE floatx##lanes r2r_quotient_floatx##lanes(floatx##lanes a, floatx##lanes b, floatx##lanes y) { \
+    (void)y; return a / b; }
+#define R2R_QUOTIENT_AS(less, more, in, lanes) \
+  R2R_INLINE floatx##lanes r2r_quotient_floatx##lanes(floatx##lanes a, floatx##lanes b, floatx##lanes y) { \
+    floatx##lanes q = a * y; \
+    __asm__(less : "+" in (a) : in (q), in (b)); \
+    __asm__(more : "+" in (q) : in (a), in (y)); return q; }
 #define R2R_CONVERT(lanes) \
   R2R_INLINE floatx##lanes r2r_converted_int32_tx##lanes(int32_tx##lanes v) { \
     return __builtin_convertvector(v, floatx##lanes); } \
@@ -420,6 +451,20 @@ R2R_NARROW(uint8_t, 8) R2R_NARROW(int8_t, 8)
     return __builtin_convertvector(v, int32_tx##lanes); }
 R2R_CONVERT(2) R2R_CONVERT(4) R2R_CONVERT(8) R2R_CONVERT(16)
 R2R_ROUND(2)
+R2R_QUOTIENT(2)
+#if defined(__x86_64__) && defined(__FMA__)
+R2R_QUOTIENT_AS("vfnmadd231ps %2, %1, %0", "vfmadd231ps %2, %1, %0", "x", 4)
+R2R_QUOTIENT_AS("vfnmadd231ps %2, %1, %0", "vfmadd231ps %2, %1, %0", "x", 8)
+#elif defined(__aarch64__)
+R2R_QUOTIENT_AS("fmls %0.4s, %1.4s, %2.4s", "fmla %0.4s, %1.4s, %2.4s", "w", 4) R2R_QUOTIENT(8)
+#else
+R2R_QUOTIENT(4) R2R_QUOTIENT(8)
+#endif
+#if defined(__x86_64__) && defined(__AVX512F__)
+R2R_QUOTIENT_AS("vfnmadd231ps %2, %1, %0", "vfmadd231ps %2, %1, %0", "v", 16)
+#else
+R2R_QUOTIENT(16)
+#endif
 #if defined(__x86_64__) && defined(__AVX2__)
 R2R_ROUND_AS("vroundps $12, %0, %0", "x", 4) R2R_ROUND_AS("vroundps $12, %0, %0", "x", 8)
 #elif defined(__aarch64__)
@@ -429,8 +474,17 @@ R2R_ROUND(4) R2R_ROUND(8)
 #endif
 #if defined(__x86_64__) && defined(__AVX512F__)
 R2R_ROUND_AS("vrndscaleps $12, %0, %0", "v", 16)
+R2R_NEAREST_AS("vcvtps2dq %1, %0", "v", 16)
 #else
-R2R_ROUND(16)
+R2R_ROUND(16) R2R_NEAREST(16)
+#endif
+R2R_NEAREST(2)
+#if defined(__x86_64__) && defined(__AVX2__)
+R2R_NEAREST_AS("vcvtps2dq %1, %0", "x", 4) R2R_NEAREST_AS("vcvtps2dq %1, %0", "x", 8)
+#elif defined(__aarch64__)
+R2R_NEAREST_AS("fcvtns %0.4s, %1.4s", "w", 4) R2R_NEAREST(8)
+#else
+R2R_NEAREST(4) R2R_NEAREST(8)
 #endif
 /* A sum and products of numbers that fit into 16 bits. */
 #define R2R_MULTIPLY_ADD(lanes) \
