@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from relay2relax.compat.vocabulary import known_types
 from relay2relax.core.errors import Relay2RelaxError
 from relay2relax.ops.registry.attributes import attr_fields
@@ -11,7 +9,7 @@ from relay2relax.ops.registry.table import all_ops
 from relay2relax.relay_ir.compat.attrs_codec import coerce
 from relay2relax.relay_ir.inference.infer import typed_module
 from relay2relax.relay_ir.ir.equality import first_difference
-from relay2relax.relay_ir.ir.expr import OpaqueAttrs, RelayExpr
+from relay2relax.relay_ir.ir.expr import Function, OpaqueAttrs, RelayExpr
 from relay2relax.relay_ir.ir.hashing import hash_of
 from relay2relax.relay_ir.ir.module import IRModule
 
@@ -83,16 +81,17 @@ def save_json(node: object) -> str:
 
 
 def load_json(text: str) -> object:
-    """Return the object of a JSON document: a module, an expression, a type, a container."""
+    """Return the object of a JSON document: a module, an expression, a type, a container.
+
+    Raises ParseError for another text.
+    """
     from relay2relax.relay_ir.json.reader import load_json as load
     from relay2relax.relay_ir.json.reader import load_json_object
 
-    document = json.loads(text)
-    kind = document["nodes"][document["root"]]["type_key"]
-    if kind == "IRModule":
-        return load(text)
     found = load_json_object(text)
+    if isinstance(found, IRModule):
+        return load(text)
     if not isinstance(found, RelayExpr):
         return found
     mod = load(text)
-    return mod["main"] if kind == "relay.Function" else mod["main"].body
+    return mod["main"] if isinstance(found, Function) else mod["main"].body

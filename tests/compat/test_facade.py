@@ -267,3 +267,25 @@ def test_options_that_change_nothing_are_said_once() -> None:
             tvm.transform.PassContext(config={"tir.disable_assert": True, "relay.FuseOps.max_depth": 5})
         with pytest.raises(Relay2RelaxError, match=r"relay\.nothing"):
             tvm.transform.PassContext(config={"relay.nothing": 1})
+
+
+@pytest.mark.parametrize("text", ["[" * 200_000, "{}", '{"root": 99, "nodes": []}', "", '{"root": 0, "nodes": [[]]}'])
+def test_documents_that_hold_no_object_are_refused(text: str) -> None:
+    with compat.installed():
+        import tvm
+
+        with pytest.raises(tvm.TVMError, match="document"):
+            tvm.ir.load_json(text)
+
+
+def test_objects_come_back_from_json() -> None:
+    with compat.installed():
+        import tvm
+        from tvm import relay
+
+        x = relay.var("x", shape=(4,))
+        func = relay.Function([x], x + x)
+        for one in (tvm.IRModule.from_expr(func), func, func.body, relay.TensorType((2, 3))):
+            found = tvm.ir.load_json(tvm.ir.save_json(one))
+            assert type(found) is type(one)
+            assert tvm.ir.structural_equal(found, one, map_free_vars=True)
