@@ -45,7 +45,7 @@ OUTSIDE = {
     r"auto_scheduler|autotvm|test_tir_link_params|test_conv[23]d_winograd|depthwise_conv2d_arm_cpu": "AutoTVM, or the "
     "auto-scheduler",
     r"test_backend_graph_executor.*plan_|reshape_nop|te_compiler|lower_te|schedule_record|optimize_dynamic"
-    r"|vm_reshape_|constant_shape_with|test_lowered|used_memory|build_relay_graph|standalone_reshapes"
+    r"|vm_reshape_|constant_shape_with|test_lowered|build_relay_graph|standalone_reshapes"
     r"|test_target_hooks|select_implementation|test_c_link_params": "internals of TVM's lowering",
 }
 WHY = {

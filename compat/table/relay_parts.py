@@ -29,7 +29,7 @@ _PASSES = Names(
     "AnnotateSpans AnnotateTarget Defunctionalization MergeComposite "
     "recast EliminateCommonSubexpr FuseOps PartitionGraph FoldConstantExpr ToANormalFormExpr "
     "InferType InferTypeLocal gradient function_pass module_pass build_config "
-    "Sequential PassInfo",
+    "Sequential PassInfo _ffi_api=",
 )
 _CONTEXT = Names("core.passes", "PassContext Pass")
 _PATTERNS = (
