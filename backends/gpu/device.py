@@ -17,7 +17,8 @@ class Device:
     """A GPU: of one multiprocessor the threads, blocks, registers and bytes of shared memory that
     are on it at once; of all of them bytes and operations on float32 per second.
 
-    ``block_shared`` are the bytes of shared memory that one block has without asking for more.
+    ``clock`` is in cycles per second; ``block_shared`` are the bytes of shared memory that one
+    block has without asking for more; ``launch`` is what a kernel takes at least (decision 144).
     """
 
     arch: str
@@ -28,8 +29,10 @@ class Device:
     shared: int
     bandwidth: float
     flops: float
+    clock: float
     registers: int = 65536
     block_shared: int = 48 * 1024
+    launch: float = 0.8e-6
 
     def multiplies(self, dtype: str) -> bool:
         """Whether its tensor cores multiply matrices of ``dtype`` with sums of 32 bits."""
@@ -54,17 +57,26 @@ class Device:
         """
         return max(moved / self.bandwidth, operations / self.flops)
 
+    def kernel_time(self, blocks: int, moved: float, operations: float, passes: float) -> float:
+        """Return the seconds that a launch takes at least: its traffic, its arithmetic or its
+        ``passes`` over shared memory, whichever is longest, on the multiprocessors that have a
+        block, and what any launch takes.
+        """
+        busy = blocks / (-(-blocks // self.multiprocessors) * self.multiprocessors)
+        shared = passes / (self.multiprocessors * self.clock)
+        return max(self.least_time(moved, operations), shared) / busy + self.launch
+
 
 # From the vendor's data sheets of the cards that are named.
 DEVICES: Mapping[str, Device] = {
     device.arch: device
     for device in (
-        Device("sm_70", "V100", 80, 2048, 32, 96 * 1024, 900e9, 15.7e12),
-        Device("sm_75", "T4", 40, 1024, 16, 64 * 1024, 320e9, 8.1e12),
-        Device("sm_80", "A100", 108, 2048, 32, 164 * 1024, 1555e9, 19.5e12),
-        Device("sm_86", "A10", 72, 1536, 16, 100 * 1024, 600e9, 31.2e12),
-        Device("sm_89", "L4", 58, 1536, 24, 100 * 1024, 300e9, 30.3e12),
-        Device("sm_90", "H100", 132, 2048, 32, 228 * 1024, 3350e9, 66.9e12),
+        Device("sm_70", "V100", 80, 2048, 32, 96 * 1024, 900e9, 15.7e12, 1.53e9),
+        Device("sm_75", "T4", 40, 1024, 16, 64 * 1024, 320e9, 8.1e12, 1.59e9),
+        Device("sm_80", "A100", 108, 2048, 32, 164 * 1024, 1555e9, 19.5e12, 1.41e9),
+        Device("sm_86", "A10", 72, 1536, 16, 100 * 1024, 600e9, 31.2e12, 1.695e9),
+        Device("sm_89", "L4", 58, 1536, 24, 100 * 1024, 300e9, 30.3e12, 2.04e9),
+        Device("sm_90", "H100", 132, 2048, 32, 228 * 1024, 3350e9, 66.9e12, 1.98e9),
     )
 }
 

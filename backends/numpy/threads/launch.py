@@ -253,6 +253,11 @@ class _Host:
             shared = [one for b, one in memories.items() if one.owner is Owner.BLOCK and one.name == b.name]
             alone = {id(one.data): one.size * one.data.itemsize for one in shared}
             report.shared_bytes = sum(alone.values())
+        if report.run < blocks:
+            # What the blocks that were left out would have written, others may read.
+            for memory in self.memories.values():
+                if memory.ledger is not None:
+                    memory.ledger.written.fill(True)
         if watch is not None:
             if threads > MOST_THREADS:
                 watch.note(Fault.THREADS, stmt, f"{threads}, of at most {MOST_THREADS}")

@@ -196,6 +196,10 @@ def test_occupancy_is_bound_by_threads_registers_and_shared_memory() -> None:
     assert A100.occupancy(256, 64, 0) == 0.5
     assert A100.occupancy(256, 32, 40 * 1024) == 4 * 256 / 2048
     assert A100.least_time(1555e9, 1.0) == 1.0
+    # One block has one of 108 multiprocessors; 109 blocks take two rounds.
+    assert A100.kernel_time(1, 1555e9, 1.0, 0.0) == pytest.approx(108.0)
+    assert A100.kernel_time(109, 1.0, 19.5e12, 0.0) == pytest.approx(216 / 109)
+    assert A100.kernel_time(108, 1.0, 1.0, 108 * 1.41e9) == pytest.approx(1.0)
     assert set(DEVICES) >= {"sm_70", "sm_75", "sm_80", "sm_86", "sm_89", "sm_90"}
     with pytest.raises(UnsupportedError, match="the architecture 'sm_10'"):
         device_of("sm_10")

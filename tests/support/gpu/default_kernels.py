@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from relay2relax import relax_ir
@@ -20,6 +21,11 @@ _FLAT = ["FlattenBuffer", "BF16ComputeLegalize"]
 
 def default_kernels(module: relax_ir.IRModule) -> relax_ir.IRModule:
     """Return the PrimFuncs that apache-tvm makes of ``module`` for ``sm_80``, lowered."""
+    return default_program(module)[0]
+
+
+def default_program(module: relax_ir.IRModule) -> tuple[relax_ir.IRModule, Counter[str]]:
+    """Return these, and how often ``main`` calls each."""
     import tvm
     from tvm import relax, s_tir, tirx
     from tvm.s_tir import dlight
@@ -61,4 +67,11 @@ def default_kernels(module: relax_ir.IRModule) -> relax_ir.IRModule:
             if isinstance(func, tirx.PrimFunc)
         }
         kernels = tirx.transform.BindTarget(target)(tvm.IRModule(own))
-        return relax_ir.parse(tvm.transform.Sequential(lowering)(kernels).script())
+        calls: Counter[str] = Counter()
+
+        def visit(node: Any) -> None:
+            if isinstance(node, relax.Call) and getattr(node.op, "name", "") == "relax.call_tir":
+                calls[node.args[0].name_hint] += 1
+
+        relax.analysis.post_order_visit(bound["main"], visit)
+        return relax_ir.parse(tvm.transform.Sequential(lowering)(kernels).script()), calls
