@@ -23,7 +23,7 @@ from relay2relax.backends.gpu.product import product
 from relay2relax.backends.gpu.reduction import reduction
 from relay2relax.backends.gpu.rows import by_rows
 from relay2relax.backends.gpu.runs import JOIN_SMALL
-from relay2relax.backends.gpu.serial import serial_kernel
+from relay2relax.backends.gpu.statements.serial import serial_kernel
 from relay2relax.tir.ir.expr import Buffer, IntImm
 from relay2relax.tir.ir.stmt import PrimFunc, Stmt
 

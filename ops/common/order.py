@@ -11,7 +11,7 @@ from relay2relax.ops.common.narrow_floats import floating_test
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, repeat_while, rows, seq, store, when
 from relay2relax.tir import te
 from relay2relax.tir.extent import ceildiv, mul
-from relay2relax.tir.ir.expr import Buffer, Not, PrimExpr, Select, binary, cast, logical_and, minimum
+from relay2relax.tir.ir.expr import Buffer, IntImm, Not, PrimExpr, Select, binary, cast, logical_and, maximum, minimum
 from relay2relax.tir.ir.stmt import Stmt
 
 
@@ -91,6 +91,51 @@ def merge_sort(
         )
 
     return seq(loop(extent, lambda i: store(order, place(i), i)), local("int64", 1, passes, "width"))
+
+
+def insertion(
+    order: Buffer,
+    place: Callable[[PrimExpr], tuple[PrimExpr, ...]],
+    extent: PrimExpr,
+    count: int,
+    precedes: Callable[[PrimExpr, PrimExpr], PrimExpr],
+) -> Stmt:
+    """Return the statements that fill ``order`` with the first ``count`` (at least 1) of the
+    indices [0, extent) of a row, sorted.
+
+    ``place(i)`` is where entry ``i`` of the list lies; ``precedes(a, b)`` says whether index ``a``
+    has to come before index ``b``.
+    """
+
+    def enters_before(i: PrimExpr, position: PrimExpr) -> PrimExpr:
+        """Whether index ``i`` comes before the one that is listed at ``position``."""
+        return precedes(i, order[place(position)])
+
+    def insert(i: PrimExpr, known: Cell) -> Stmt:
+        def shift(free: Cell) -> Stmt:
+            # The conjunction is evaluated as a whole, so the place before the first is moved
+            # inside.
+            left = maximum(free.value - 1, 0)
+            return seq(
+                repeat_while(
+                    logical_and(free.value > 0, enters_before(i, left)),
+                    seq(store(order, place(free.value), order[place(left)]), free.add(-1)),
+                ),
+                store(order, place(free.value), i),
+                known.set(minimum(known.value + 1, count)),
+            )
+
+        return local("int64", minimum(known.value, count - 1), shift, "free")
+
+    def scan(known: Cell) -> Stmt:
+        def step(i: PrimExpr) -> Stmt:
+            enters = binary("or", known.value < count, enters_before(i, IntImm(count - 1, "int64")))
+            return when(enters, insert(i, known))
+
+        return loop(extent, step)
+
+    # The list names an element everywhere, also before it is filled.
+    return seq(loop(count, lambda j: store(order, place(j), 0), "j"), local("int64", 0, scan, "known"))
 
 
 def sort_keys(data: te.Tensor) -> te.Tensor:

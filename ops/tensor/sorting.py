@@ -18,9 +18,9 @@ from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common import layout_rules
 from relay2relax.ops.common.limits import unless_dtype
-from relay2relax.ops.common.order import before, order_compute, order_numpy, sort_keys
+from relay2relax.ops.common.order import before, insertion, order_compute, order_numpy, sort_keys
 from relay2relax.ops.common.shapes import normal_axis, tensor
-from relay2relax.ops.common.stmt_builders import Cell, local, loop, repeat_while, rows, seq, store, when
+from relay2relax.ops.common.stmt_builders import rows
 from relay2relax.ops.registry.attributes import Bool, DType, InlineString, Int, OptionalInteger
 from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, SameOp, Settled, Tensors, V, Value
@@ -29,7 +29,7 @@ from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.tensor.dynamic_kernels import topk_extents
 from relay2relax.tir import te
 from relay2relax.tir.extent import ANY, Extent, Shape, equal, static
-from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, binary, cast, logical_and, maximum, minimum
+from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, cast
 from relay2relax.tir.ir.stmt import Stmt
 
 SOURCE = "TVM 0.18 src/relay/op/algorithm and src/runtime/contrib/sort"
@@ -101,36 +101,10 @@ def first_compute(data: te.Tensor, axis: int, ascending: bool, count: int) -> te
             def place(i: PrimExpr) -> tuple[PrimExpr, ...]:
                 return (*at[:axis], i, *at[axis:])
 
-            def precedes(i: PrimExpr, position: PrimExpr) -> PrimExpr:
-                """Whether element ``i`` comes before the one that is listed at ``position``."""
-                listed = order[place(position)]
-                return before(x[place(i)], x[place(listed)], ascending)
+            def precedes(a: PrimExpr, b: PrimExpr) -> PrimExpr:
+                return before(x[place(a)], x[place(b)], ascending)
 
-            def insert(i: PrimExpr, known: Cell) -> Stmt:
-                def shift(free: Cell) -> Stmt:
-                    # The conjunction is evaluated as a whole, so the place before the first is
-                    # moved inside.
-                    left = maximum(free.value - 1, 0)
-                    return seq(
-                        repeat_while(
-                            logical_and(free.value > 0, precedes(i, left)),
-                            seq(store(order, place(free.value), order[place(left)]), free.add(-1)),
-                        ),
-                        store(order, place(free.value), i),
-                        known.set(minimum(known.value + 1, count)),
-                    )
-
-                return local("int64", minimum(known.value, count - 1), shift, "free")
-
-            def scan(known: Cell) -> Stmt:
-                def step(i: PrimExpr) -> Stmt:
-                    enters = binary("or", known.value < count, precedes(i, IntImm(count - 1, "int64")))
-                    return when(enters, insert(i, known))
-
-                return loop(data.shape[axis], step)
-
-            # The list names an element everywhere, also before it is filled.
-            return seq(loop(count, lambda j: store(order, place(j), 0), "j"), local("int64", 0, scan, "known"))
+            return insertion(order, place, data.shape[axis], count, precedes)
 
         return rows(outer, inputs, outputs, row, "first_row")
 

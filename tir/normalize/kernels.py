@@ -36,6 +36,7 @@ from relay2relax.tir.ir.stmt import (
     Evaluate,
     For,
     If,
+    Let,
     LoopKind,
     PrimFunc,
     Seq,
@@ -169,6 +170,8 @@ class _Cutter:
                 return replace(stmt, body=self.inside(body))
             case Attribute(body=body):
                 return self.inside(body)
+            case Let(value=value) if self.common(value):
+                return replace(stmt, body=self.inside(stmt.body))
             case BufferStore():
                 return self.store(stmt)
         raise _refused(f"{type(stmt).__name__} around a barrier or a shuffle")

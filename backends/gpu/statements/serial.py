@@ -1,5 +1,7 @@
 """Kernels of what is not a nest of loops around one store: sorting, suppression of boxes, scans.
 
+Rows that are sorted have a thread for each element (``ranks.py``); rows of running sums
+(``scans.py``), and rows that are sorted for what comes then (``together.py``), have a block each.
 Iterations of the outermost loops that keep to places of their own take a thread each; whatever else
 there is runs in one thread.
 """
@@ -11,6 +13,9 @@ from dataclasses import replace
 
 from relay2relax.backends.c.stages import Axis
 from relay2relax.backends.gpu.kernel import WARP, count, guarded, launch, quotient, unravel
+from relay2relax.backends.gpu.statements.ranks import by_ranks
+from relay2relax.backends.gpu.statements.scans import by_scan
+from relay2relax.backends.gpu.statements.together import by_blocks
 from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var, binary
 from relay2relax.tir.ir.stmt import Allocate, BufferStore, For, LoopKind, Stmt
 from relay2relax.tir.ir.visit import all_expressions, loads, map_parts, mentions, statements, substitute_stmt
@@ -19,6 +24,10 @@ from relay2relax.tir.ir.visit import all_expressions, loads, map_parts, mentions
 def serial_kernel(stmt: Stmt) -> Stmt:
     """Return the kernel of a statement."""
     loops, inner = _independent(stmt)
+    # A scan is a loop whose iterations need each other, so it is none of the loops outside.
+    together = by_ranks(loops, inner) or by_scan(loops, inner) or by_blocks(loops, _plain(inner), _keeps_apart)
+    if together is not None:
+        return together
     if loops:
         axes = [Axis(loop.var, loop.extent) for loop in loops]
         total = count(axes)
