@@ -106,9 +106,6 @@ ABSENT: dict[str, str] = {
     r"String|Regex|TfIdf|CategoryMapper": "Relay has no strings",
     r"ImageDecoder": "Relay reads no files of images",
     r"ZipMap|DictVectorizer|CastMap": "Relay has no maps",
-    r"Classifier": "labels and scores of classes, of which one may be left out",
-    r"SVM": "support vectors are not read",
-    r"^TreeEnsemble$": "trees in the form of `ai.onnx.ml` 5; those of `TreeEnsembleRegressor` are read",
     r"Det": "Relay has no determinant",
     r"Gradient": "gradients are made by a pass",
 }

@@ -21,7 +21,6 @@ PAGE = Path(__file__).parents[3] / "docs/reference/onnx-tests.md"
 REASONS: dict[str, str] = {
     r"string|STRING|strnorm|regex_full|tfidf|label_encoder": "Relay has no strings",
     r"image_decoder": "Relay reads no files of images",
-    r"tree_ensemble": "trees of decisions are not imported",
     r"gradient_of": "`Gradient` of the preview of training is not imported",
     r"bernoulli|training_dropout": "what is drawn at random differs",
     r"test_det_": "Relay has no determinant",

@@ -16,7 +16,7 @@ from relay2relax.relay_ir.frontend.onnx.conversion import Convert
 FAMILIES = (
     "activation", "arithmetic", "casting", "contrib", "control", "convolution", "creation", "image", "indexing",
     "matmul", "normalisation", "pooling", "quantised", "recurrent", "reduction", "sequence", "shaping",
-    "signal", "training", "ml.features", "ml.trees",
+    "signal", "training", "ml.classes", "ml.features", "ml.trees", "ml.vectors",
 )  # fmt: skip
 # One conversion for all opsets, or those that hold since an opset.
 Entry: TypeAlias = Union[Convert, Mapping[int, Convert]]

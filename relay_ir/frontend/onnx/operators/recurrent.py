@@ -36,19 +36,17 @@ def _activations(at: Conversion, defaults: Sequence[str], directions: int) -> li
         lowered = name.lower()
         alpha = alphas.pop(0) if alphas and lowered in _WITH_ALPHA else _WITH_ALPHA.get(lowered, 0.0)
         beta = betas.pop(0) if betas and lowered in _WITH_BETA else _WITH_BETA.get(lowered, 0.0)
+        if alpha is None or beta is None:
+            at.refuse(f"its activation {name} has no {'alpha' if alpha is None else 'beta'}, and there is no default")
         made.append(_activation(at, lowered, alpha, beta))
     return made
 
 
-_WITH_ALPHA = {
-    "leakyrelu": 0.01,
-    "hardsigmoid": 0.2,
-    "elu": 1.0,
-    "thresholdedrelu": 1.0,
-    "affine": 1.0,
-    "scaledtanh": 1.0,
-}
-_WITH_BETA = {"hardsigmoid": 0.5, "affine": 0.0, "scaledtanh": 1.0}
+# With their defaults. Of three ONNX Runtime and the operators of these names have others.
+_WITH_ALPHA: dict[str, float | None] = {
+    "leakyrelu": 0.01, "hardsigmoid": 0.2, "elu": 1.0, "thresholdedrelu": None, "affine": None, "scaledtanh": None,
+}  # fmt: skip
+_WITH_BETA: dict[str, float | None] = {"hardsigmoid": 0.5, "affine": None, "scaledtanh": None}
 
 
 def _activation(at: Conversion, name: str, alpha: float, beta: float) -> Apply:
@@ -58,6 +56,7 @@ def _activation(at: Conversion, name: str, alpha: float, beta: float) -> Apply:
     found: dict[str, Apply] = {
         "leakyrelu": lambda x: activation.leaky_relu(at, x, alpha),
         "hardsigmoid": lambda x: activation.hard_sigmoid(at, x, alpha, beta),
+        "thresholdedrelu": lambda x: at.call("where", at.call("greater", x, at.like(alpha, x)), x, at.like(0, x)),
         "softsign": lambda x: activation.softsign(at, x),
         "softplus": lambda x: activation.softplus(at, x),
         "elu": lambda x: activation.elu(at, x, alpha),

@@ -57,7 +57,25 @@ def _dequantize_per_channel(at: Conversion) -> Value:
     return _dequantized(at, data, _along(at, at.tensor(1), data, axis), zero)
 
 
+def _choose_qparams(at: Conversion) -> Value:
+    """``(data, low, high, least scale, dtype)``: the scale and the zero point for what is there.
+
+    Zero is always among the numbers that can be said.
+    """
+    data = at.cast(at.tensor(0), "float32")
+    low, high = at.integer(1), at.integer(2)
+    zero = at.const(0.0, "float32")
+    least = at.call("minimum", at.call("min", data, axis=None, keepdims=False), zero)
+    most = at.call("maximum", at.call("max", data, axis=None, keepdims=False), zero)
+    scale = at.call("divide", at.call("subtract", most, least), at.const(float(high - low), "float32"))
+    scale = at.call("maximum", scale, at.const(float(at.number(3)), "float32"))
+    place = at.call("subtract", at.const(float(low), "float32"), half_to_even(at, at.call("divide", least, scale)))
+    place = at.cast(at.call("clip", place, a_min=float(low), a_max=float(high)), "int64")
+    return tuple(at.call("reshape", one, [1]) for one in (at.cast(scale, "float64"), place))
+
+
 RECORDS = records({
+    "quantized_decomposed::choose_qparams": _choose_qparams,
     "quantized_decomposed::quantize_per_tensor": _quantize_per_tensor,
     "quantized_decomposed::dequantize_per_tensor": _dequantize_per_tensor,
     "quantized_decomposed::quantize_per_channel": _quantize_per_channel,
