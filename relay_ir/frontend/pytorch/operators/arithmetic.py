@@ -149,11 +149,16 @@ def half_to_even(at: Conversion, x: Expr) -> Expr:
     return at.call("where", up, at.call("add", below, one), below)
 
 
+# Integers up to here are floats, too.
+_EXACT = 2**53
+
+
 def _clamp(at: Conversion) -> Value:
     low, high = at.value(1), at.value(2)
     known = [one for one in (low, high) if one is not None]
     data, *limits = at.promoted(at.value(0), *known)
-    if all(isinstance(one, (int, float)) for one in (low, high)):
+    # The limits of Relay's operator are floats.
+    if all(isinstance(one, float) or (isinstance(one, int) and abs(one) <= _EXACT) for one in (low, high)):
         return at.call("clip", data, at.number(1), at.number(2))
     for name, limit, place in (("maximum", low, 0), ("minimum", high, -1)):
         data = data if limit is None else at.call(name, data, limits[place])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
@@ -210,10 +211,14 @@ def _given(at: Conversion, reached: Expr, forest: _Forest, targets: int, dtype: 
     return at.call("where", at.call("any", some, axis=[1]), least, at.like(0, least))
 
 
+def _refuse_form(at: Conversion, joined: object, transform: object) -> NoReturn:
+    at.refuse(f"its trees are joined by {joined}, and transformed by {transform}")
+
+
 def _tree_regressor(at: Conversion) -> Expr:
     joined, transform = at.attr("aggregate_function", "SUM"), at.attr("post_transform", "NONE")
     if joined not in _JOINED or transform != "NONE":
-        at.refuse(f"its trees are joined by {joined}, and transformed by {transform}")
+        _refuse_form(at, joined, transform)
     wide = "nodes_values_as_tensor" in at.node.attrs and _numbers(at, "nodes_values").dtype == np.float64
     x, targets = at.cast(at.arg(), "float64" if wide else "float32"), int(at.attr("n_targets", 1))
     forest = _by_nodes(at, "target")
@@ -253,8 +258,7 @@ def _tree_classifier(at: Conversion) -> tuple[Expr, Expr]:
 def _tree_ensemble(at: Conversion) -> Expr:
     joined, transform = at.attr("aggregate_function", 1), at.attr("post_transform", 0)
     if not 0 <= joined < len(_JOINED) or transform:
-        name = _TRANSFORMS[transform] if 0 <= transform < len(_TRANSFORMS) else transform
-        at.refuse(f"its trees are joined by {joined}, and transformed by {name}")
+        _refuse_form(at, joined, _TRANSFORMS[transform] if 0 <= transform < len(_TRANSFORMS) else transform)
     x, forest = at.arg(), _by_leaves(at)
     return _given(at, _reached(at, x, forest), forest, int(at.wanted("n_targets")), at.dtype(x), _JOINED[joined])
 
