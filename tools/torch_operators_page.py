@@ -41,7 +41,8 @@ What becomes of each operator that PyTorch {version} tests with samples of its o
 first {samples} samples of it in float32 and int64 are exported by `torch.export`, imported, run on
 numpy, and compared with PyTorch. An operator agrees where all samples do that are made of tensors;
 it lacks operators where PyTorch takes it apart into some that have no record, which are named.
-`make torch-operators STATE=FILE` runs what FILE does not have, and writes this page.
+Where `topk` and `kthvalue` differ they name another of elements that are equal, which PyTorch
+leaves open. `make torch-operators STATE=FILE` runs what FILE does not have, and writes this page.
 
 Of {all} operators {said} are made of what Relay can say, {agree} of these agree ({share:.1%}).
 

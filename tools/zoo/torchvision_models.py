@@ -57,8 +57,9 @@ def _video(name: str) -> tuple[Any, Sequence[Any]]:
     import torch
     import torchvision
 
-    frames = 16 if name == "s3d" else 4
-    return torchvision.models.get_model(name, weights=None), [torch.rand(1, 3, frames, _SMALL, _SMALL)]
+    # Its last pooling takes the mean of 2x7x7.
+    frames, size = (16, 224) if name == "s3d" else (4, _SMALL)
+    return torchvision.models.get_model(name, weights=None), [torch.rand(1, 3, frames, size, size)]
 
 
 def models() -> list[Model]:
