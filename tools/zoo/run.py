@@ -30,8 +30,8 @@ writes it
 ({versions}).
 Each is imported, translated both ways, run as C, and compared with
 PyTorch: the error is the greatest difference, relative to the greatest result, by way of the graph
-and of TensorIR. Seconds of an import are those of a machine that did other things as well.
-`make zoo STATE=FILE` runs what FILE does not have, and writes this page.
+and of TensorIR. Seconds of an import are those of a machine that did other things as well; rows are
+of several states. `make zoo STATE=FILE` runs what FILE does not have, and writes this page.
 
 | models of | road | all | agree | PyTorch makes no ONNX model |
 |---|---|---|---|---|
