@@ -53,7 +53,7 @@ EXECUTORS = (
         by_hand="translate with translator.translate(mod, params=params), then backends.build(program, 'c') "
         "and backends.VirtualMachine",
     ),
-    Names("compat.relay.passes", "build_config", until="0.7"),
+    Names("compat.relay.passes", "build_config"),
 )
 PARAMS = Names(
     _BUILDING,

@@ -28,7 +28,7 @@ LAST = {
     "nnvm.testing.resnet.get_workload": "0.6",
     "tvm.context": "0.7",
     "tvm.TVMContext": "0.7",
-    "tvm.relay.build_config": "0.7",
+    "tvm.relay.build_config": "0.19",
     "tvm.contrib.util.tempdir": "0.7",
     "tvm.gpu": "0.19",
     "tvm.contrib.graph_runtime.create": "0.19",
