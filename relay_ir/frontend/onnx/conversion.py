@@ -275,7 +275,10 @@ class Conversion:
 
     def axis(self, expr: Expr, default: int, name: str = "axis") -> int:
         """Return an attribute that is an axis of ``expr``, from the front."""
-        return int(self.attr(name, default)) % max(self.rank(expr), 1)
+        found, rank = int(self.attr(name, default)), max(self.rank(expr), 1)
+        if not -rank <= found < rank:
+            self.refuse(f"its {name} is {found}, and there are {rank} axes")
+        return found % rank
 
     # --- Relay ---
 

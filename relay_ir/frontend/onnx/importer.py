@@ -76,6 +76,7 @@ def from_onnx(
     ``onnx`` is not installed, for operators that are not imported (all of them are named, with the
     nodes), and for forms of operators that Relay cannot say.
     """
+    _check_stated(shape, dtype, opset)
     message, folder = _read(model)
     importer = Importer(
         protos.opsets_of(message),
@@ -345,7 +346,12 @@ class Importer:
         stack: list[tuple[Message, dict[str, int]]] = [(graph, self.opsets)]
         while stack:
             body, opsets = stack.pop()
+            made: set[str] = set()
             for node in protos.nodes_of(body, attributes=False):
+                again = next((name for name in node.outputs if name and name in made), None)
+                if again is not None:
+                    raise ParseError(_unread(f"{again!r} is made by several nodes"))
+                made.update(node.outputs)
                 stack += [(held, opsets) for held in protos.graphs_of(node)]
                 key = (node.domain, node.operator)
                 if key in self.functions:
@@ -363,6 +369,20 @@ class Importer:
         if node.spelled in self.custom or find_operator(node.domain, node.operator, opset) is not None:
             return True
         return schemas.has_function(node, opset)
+
+
+def _check_stated(shape: object, dtype: object, opset: object) -> None:
+    """Raise UnsupportedError where what is stated of a model is of another kind than it should."""
+    shapes = shape.values() if isinstance(shape, Mapping) else [] if shape is None else [None]
+    if not all(isinstance(one, Sequence) and not isinstance(one, str) for one in shapes):
+        problem = "shapes are a mapping from names to sequences of extents"
+    elif not isinstance(dtype, (str, Mapping)):
+        problem = "dtypes are one for all, or a mapping from names"
+    elif opset is not None and not (isinstance(opset, int) and opset > 0):
+        problem = "the opset is a number above 0"
+    else:
+        return
+    raise UnsupportedError(mistake(frontends.INPUTS, problem=problem))
 
 
 def _word(name: str) -> str:

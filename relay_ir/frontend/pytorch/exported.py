@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import UnsupportedError, mistake
+from relay2relax.core.errors.extensions import ask
 from relay2relax.core.errors.table import frontends
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.build.build import var
@@ -27,7 +28,7 @@ from relay2relax.relay_ir.frontend.pytorch.apart.single import kind_of
 from relay2relax.relay_ir.frontend.pytorch.context import Conversion, Value
 from relay2relax.relay_ir.frontend.pytorch.control import CONTROL
 from relay2relax.relay_ir.frontend.pytorch.dtypes import NUMBERED, dtype_of
-from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, Parts, parts_of
+from relay2relax.relay_ir.frontend.pytorch.inputs import InputInfo, Parts, Shape, fits, parts_of, refuse_inputs
 from relay2relax.relay_ir.frontend.pytorch.notes import Notes
 from relay2relax.relay_ir.frontend.pytorch.result import expression, flat
 from relay2relax.relay_ir.frontend.pytorch.symbols import Symbols
@@ -47,7 +48,11 @@ Native: TypeAlias = Any
 
 
 def from_exported(
-    program: Native, infos: Sequence[InputInfo] | None, custom: Mapping[str, CustomConvert], scopes: bool, notes: Notes
+    program: Native,
+    infos: Sequence[InputInfo] | Mapping[str, Shape] | None,
+    custom: Mapping[str, CustomConvert],
+    scopes: bool,
+    notes: Notes,
 ) -> tuple[IRModule, dict[str, Array]]:
     """Return an ``ExportedProgram`` as a module, and its weights by PyTorch's names; ``notes`` gets
     what a user is told.
@@ -125,7 +130,7 @@ class ExportedImporter:
 
     # --- what comes in, and what comes out ---
 
-    def placeholders(self, program: Native, infos: Sequence[InputInfo] | None) -> None:
+    def placeholders(self, program: Native, infos: Sequence[InputInfo] | Mapping[str, Shape] | None) -> None:
         """Give the inputs, and what the program holds, their values."""
         nodes = [node for node in program.graph_module.graph.nodes if node.op == "placeholder"]
         specs = program.graph_signature.input_specs
@@ -210,6 +215,9 @@ class ExportedImporter:
         """Return an argument of a node as conversions have it."""
         torch = library()
         if isinstance(argument, torch.fx.Node):
+            if argument not in self.values:
+                problem = "no node before those that take it makes it"
+                raise UnsupportedError(mistake(frontends.FORM, node=str(argument.name), problem=problem))
             return self.values[argument]
         if isinstance(argument, (list, tuple)):
             return [self.value(one) for one in argument]
@@ -290,7 +298,7 @@ class ExportedImporter:
     def _customised(self, at: Conversion, convert: CustomConvert) -> Value:
         """Return what a user's conversion makes, its parts with the node's span."""
         dtypes = [at.dtype(one) if isinstance(one, RelayExpr) else type(one).__name__ for one in at.args]
-        made = convert(list(at.args), dtypes)
+        made = ask(convert, list(at.args), dtypes, what=f"the conversion of {at.kind}")
         if isinstance(made, (list, tuple)):
             return type(made)(with_spans(one, at.span) if isinstance(one, RelayExpr) else one for one in made)
         return with_spans(made, at.span) if isinstance(made, RelayExpr) else made
@@ -308,14 +316,33 @@ def _dtype(node: Native, held: Native) -> str:
     return found
 
 
-def _stated(nodes: Sequence[Native], infos: Sequence[InputInfo] | None) -> Mapping[Native, Parts]:
+def _stated(nodes: Sequence[Native], infos: Sequence[InputInfo] | Mapping[str, Shape] | None) -> Mapping[Native, Parts]:
     """Return what is stated of inputs, by node."""
     if infos is None:
         return {}
+    if isinstance(infos, Mapping):
+        known = {node.name: node for node in nodes}
+        for name, shape in infos.items():
+            if name not in known:
+                refuse_inputs(f"the model has no input {name!r}; there are {list(known)}")
+            _check_fits(known[name], parts_of((name, shape)))
+        return {}
+    if not isinstance(infos, (list, tuple)):
+        refuse_inputs(f"a list of inputs is expected, found {infos!r}")
     if len(infos) != len(nodes):
-        problem = f"the model has {len(nodes)} inputs that are tensors, {len(infos)} are stated"
-        raise UnsupportedError(mistake(frontends.INPUTS, problem=problem))
-    return {node: parts_of(info) for node, info in zip(nodes, infos, strict=True)}
+        refuse_inputs(f"the model has {len(nodes)} inputs that are tensors, {len(infos)} are stated")
+    found = {node: parts_of(info) for node, info in zip(nodes, infos, strict=True)}
+    for node, parts in found.items():
+        _check_fits(node, parts)
+    return found
+
+
+def _check_fits(node: Native, parts: Parts) -> None:
+    """Raise UnsupportedError where what is stated of an input is not what the program says."""
+    own = [one if isinstance(one, int) else None for one in node.meta["val"].shape]
+    name, shape, _ = parts
+    if not fits(own, shape):
+        refuse_inputs(f"input {name!r} has the shape {own} in the program, {list(shape)} is stated")
 
 
 def _arguments(importer: ExportedImporter, node: Native) -> list[Value]:

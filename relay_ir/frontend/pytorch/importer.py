@@ -11,6 +11,7 @@ from typing import cast
 
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import UnsupportedError, mistake
+from relay2relax.core.errors.extensions import ask
 from relay2relax.core.errors.table import frontends
 from relay2relax.core.source import Span
 from relay2relax.relay_ir.build.build import var
@@ -98,8 +99,7 @@ def from_pytorch(
     script_module = in_memory(script_module)
     program = exported_program(script_module, example_inputs)
     if program is not None:
-        infos = None if isinstance(input_infos, Mapping) else input_infos
-        exported = from_exported(program, infos, custom, preserve_pytorch_scopes, notes := Notes())
+        exported = from_exported(program, input_infos, custom, preserve_pytorch_scopes, notes := Notes())
         notes.warn(2)
         return exported
     graph = read_graph(script_module)
@@ -357,7 +357,7 @@ class Importer:
     def _customised(self, at: Conversion, convert: CustomConvert) -> Value:
         """Return what a user's conversion makes, its parts with the node's span."""
         dtypes = [self._dtype(one) for one in at.args]
-        made = convert(list(at.args), dtypes)
+        made = ask(convert, list(at.args), dtypes, what=f"the conversion of {at.kind}")
         if isinstance(made, (list, tuple)):
             return type(made)(with_spans(one, at.span) if isinstance(one, RelayExpr) else one for one in made)
         return with_spans(made, at.span) if isinstance(made, RelayExpr) else made

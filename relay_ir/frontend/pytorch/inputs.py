@@ -41,7 +41,7 @@ def input_variables(inputs: Sequence[Input], infos: Sequence[InputInfo], default
         # What the model says counts, as in TVM's import.
         if dtype is None or (stated and dtype_of(stated) is None):
             _wrong(f"input {name!r} is {one.dtype or 'of a dtype that Relay has'} in the model, {stated!r} is stated")
-        if one.shape is not None and not _fits(one.shape, shape):
+        if one.shape is not None and not fits(one.shape, shape):
             _wrong(f"input {name!r} has the shape {one.shape} in the model, {list(shape)} is stated")
         found[one.name] = var(name, shape=tuple(shape), dtype=dtype)
     names = [one.name for one in found.values()]
@@ -69,7 +69,7 @@ def own_infos(inputs: Sequence[Input], shapes: Mapping[str, Shape]) -> list[Inpu
     return found
 
 
-def _fits(own: Sequence[int | None], stated: Shape) -> bool:
+def fits(own: Sequence[int | None], stated: Shape) -> bool:
     """Whether stated extents are those of the model; where one says none, any will do."""
     pairs = [(a, static(b)) for a, b in zip(own, stated, strict=False)]
     return len(own) == len(stated) and all(a is None or b is None or a == b for a, b in pairs)
@@ -88,6 +88,11 @@ def parts_of(info: object) -> Parts:
     if not isinstance(shape, Sequence) or isinstance(shape, str):
         _wrong(f"the shape of input {name!r} is expected to be a list of extents, found {shape!r}")
     return name, shape, dtype
+
+
+def refuse_inputs(problem: str) -> NoReturn:
+    """Raise UnsupportedError: what is stated of inputs is not the model's."""
+    _wrong(problem)
 
 
 def _wrong(problem: str) -> NoReturn:

@@ -11,6 +11,7 @@ import pytest
 
 from relay2relax import backends, relay_ir, translator
 from relay2relax.core.errors import UnsupportedError
+from relay2relax.core.errors.extensions import ExtensionError
 from relay2relax.relay_ir.frontend import from_pytorch
 
 torch = pytest.importorskip("torch")
@@ -212,3 +213,37 @@ def test_a_conversion_of_ones_own() -> None:
     )
     assert "tanh(%" in str(mod)
     assert "span=special_bessel_j0:0:0" in str(mod)
+
+
+@pytest.mark.parametrize(
+    ("infos", "said"),
+    [
+        (3, "a list of inputs is expected, found 3"),
+        ([("a", [5, 3])], r"has the shape \[3\] in the program, \[5, 3\] is stated"),
+        ({"zz": [3]}, "the model has no input 'zz'"),
+        ({"input": [4]}, r"has the shape \[3\] in the program, \[4\] is stated"),
+    ],
+)
+def test_what_contradicts_the_program_is_refused(infos: Any, said: str) -> None:
+    class Net(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, input: Any) -> Any:
+            return input + 1
+
+    with pytest.raises(UnsupportedError, match=said):
+        from_pytorch(exported(Net(), [torch.rand(3)]), infos)
+
+
+def test_a_conversion_that_fails_is_named() -> None:
+    def failing(args: Any, dtypes: Any) -> Any:
+        raise ZeroDivisionError("by nothing")
+
+    with pytest.raises(ExtensionError, match="the conversion of aten::neg"):
+        from_pytorch(exported(torch.neg, [torch.rand(3)]), custom_convert_map={"aten::neg": failing})
+
+
+def test_nodes_out_of_order_are_refused() -> None:
+    program = exported(lambda x: torch.relu(x) + 1, [torch.rand(3)])
+    first, second = (node for node in program.graph.nodes if node.op == "call_function")
+    first.args = (second,)
+    with pytest.raises(UnsupportedError, match="no node before those that take it makes it"):
+        from_pytorch(program)

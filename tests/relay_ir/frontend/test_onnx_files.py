@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from relay2relax import backends
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
 from relay2relax.relay_ir import frontend
 
 onnx = pytest.importorskip("onnx")
@@ -54,7 +54,7 @@ WATCHING = """
 import os, sys
 from pathlib import Path
 import onnx
-from relay2relax.core.errors import Relay2RelaxError
+from relay2relax.core.errors import ParseError, Relay2RelaxError, UnsupportedError
 from relay2relax.relay_ir import frontend
 outside, opened = os.path.realpath("outside"), []
 def watch(event, args):
@@ -164,4 +164,29 @@ def test_functions_that_double_are_not_written_out_without_end(monkeypatch: pyte
     found.opset_import.append(opsets[1])
     found.functions.extend(functions)
     with pytest.raises(Relay2RelaxError, match="written out"):
+        frontend.from_onnx(found)
+
+
+def one_node(operator: str, **attributes: Any) -> Any:
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node(operator, ["x"], ["y"], **attributes)], "g", values[:1], values[1:])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [{"shape": {"x": None}}, {"shape": [2, 3]}, {"dtype": 3}, {"opset": "x"}, {"opset": -3}],
+    ids=str,
+)
+def test_what_is_stated_of_a_model_is_looked_at(stated: Any) -> None:
+    with pytest.raises(UnsupportedError, match="R2R-0562"):
+        frontend.from_onnx(one_node("Relu"), **stated)
+
+
+def test_axes_that_there_are_not_and_values_made_twice_are_refused() -> None:
+    with pytest.raises(UnsupportedError, match="its axis is 9, and there are 2 axes"):
+        frontend.from_onnx(one_node("Softmax", axis=9))
+    found = one_node("Relu")
+    found.graph.node.append(helper.make_node("Neg", ["x"], ["y"]))
+    with pytest.raises(ParseError, match="'y' is made by several nodes"):
         frontend.from_onnx(found)

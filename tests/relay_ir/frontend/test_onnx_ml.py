@@ -196,6 +196,7 @@ def test_trees_of_today_give_what_onnx_runtimes_do(joined: int, dtype: str) -> N
         ("TreeEnsembleClassifier", CLASS_TREES | {"class_ids": [0, 1, 2, 1, 7], "classlabels_int64s": [1, 2, 3]},
          "target 7 of 3"),
         ("TreeEnsembleRegressor", TREES | {"nodes_truenodeids": [0] * 8}, "goes round"),
+        ("TreeEnsembleRegressor", TREES | {"nodes_featureids": [9] * 8}, "feature 9 of 3"),
     ],
 )  # fmt: skip
 def test_what_relay_cannot_say_is_named(operator: str, attributes: dict[str, Any], why: str) -> None:

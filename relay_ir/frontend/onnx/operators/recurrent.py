@@ -141,6 +141,8 @@ def _recurrent(step: _Step, defaults: Sequence[str]) -> Convert:
             x = at.transpose(x, [1, 0, 2])
         length, batch, _ = at.shape(x)
         direction = at.attr("direction", "forward")
+        if direction not in ("forward", "reverse", "bidirectional") or at.attr("layout", 0) not in (0, 1):
+            at.refuse(f"its direction is {direction}, its layout {at.attr('layout', 0)}")
         directions = 2 if direction == "bidirectional" else 1
         acts = _activations(at, defaults, directions)
         size, each = at.shape(at.arg(2))[-1], len(acts) // directions

@@ -136,7 +136,10 @@ def _by_leaves(at: Conversion) -> _Forest:
 
 def _decided(at: Conversion, x: Expr, forest: _Forest, used: Sequence[int]) -> Expr:
     """Return whether each decision holds for each row, as numbers."""
-    columns = at.call("take", x, at.const([forest.features[one] for one in used], "int64"), axis=1)
+    features = [forest.features[one] for one in used]
+    if min(features) < 0 or max(features) >= at.shape(x)[1]:
+        at.refuse(f"it asks for feature {max(features)} of {at.shape(x)[1]}")
+    columns = at.call("take", x, at.const(features, "int64"), axis=1)
     limits = at.like([forest.limits[one] for one in used], x)
     made: Expr | None = None
     for mode in dict.fromkeys(forest.modes[one] for one in used):

@@ -64,7 +64,7 @@ def _classifier(at: Conversion) -> tuple[Expr, Expr]:
     weights = np.array(at.wanted("coefficients"), np.float32)
     if not sum(counts):
         return _linear(at, x, weights.reshape(len(labels), -1), labels)
-    if len(counts) != len(labels) or len(counts) < 2:
+    if len(counts) != len(labels) or len(counts) < 2 or min(counts) < 0:
         at.refuse(f"it has {len(labels)} labels, and vectors of {len(counts)} classes")
     if (weights >= 0).all():
         at.refuse("no coefficient is negative, so one class has no weight")
