@@ -143,6 +143,9 @@ class ExportedImporter:
             elif spec.kind.name in ("PARAMETER", "BUFFER", "CONSTANT_TENSOR"):
                 held = program.state_dict.get(spec.target)
                 self.values[node] = self._weight(spec.target, program.constants[spec.target] if held is None else held)
+                if spec.kind.name == "CONSTANT_TENSOR" and spec.target in self.weights:
+                    # Places and sizes may depend on it.
+                    self.types.held[self.weights[spec.target]] = self.arrays[spec.target]
             else:
                 self.values[node] = None
 
