@@ -17,6 +17,7 @@ DATA, WEIGHT = np.array([[1, -2, 3], [4, 5, -6]], "float32"), np.arange(12, dtyp
 
 
 @pytest.mark.tvm
+@pytest.mark.sweep(every=2)
 def test_programs_are_built_by_an_installed_tvm() -> None:
     pytest.importorskip("tvm")
     before = set(sys.modules)

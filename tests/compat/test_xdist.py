@@ -19,7 +19,7 @@ def test_sum(i, target):
 """
 
 
-@pytest.mark.parametrize("options", [("-n", "1"), ("-p", "no:xdist")], ids=["xdist", "alone"])
+@pytest.mark.parametrize("options", [("-p", "no:xdist"), ("-n", "1")], ids=["alone", "xdist"])
 @pytest.mark.sweep(every=2)
 def test_tests_have_the_facade(options: tuple[str, str], tmp_path: Path) -> None:
     pytest.importorskip("xdist")
