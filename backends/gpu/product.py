@@ -15,7 +15,7 @@ from relay2relax.backends.c.schedule.loops import unrolled, vectorized
 from relay2relax.backends.c.stages import Axis, Reduction, Stage
 from relay2relax.backends.gpu.device import Device
 from relay2relax.backends.gpu.factors import Parts, factors_of
-from relay2relax.backends.gpu.kernel import ZERO, barrier, buffer, count, finish, launch, quotient, unravel
+from relay2relax.backends.gpu.kernel import ZERO, buffer, count, finish, launch, quotient, unravel
 from relay2relax.backends.gpu.reading import Factor, Reader, read_ahead
 from relay2relax.backends.gpu.tensor_cores import tensor_product
 from relay2relax.backends.gpu.tiles import QUAD, Tile, WarpTile, best_tile, move_of
@@ -108,7 +108,6 @@ class _Writer:
     ) -> None:
         self.stage = stage
         self.own = own
-        self.terms = parts.terms
         self.tile = tile
         self.factors = tuple(zip(factors, begins, strict=True))
         self.sums = sums
@@ -118,23 +117,8 @@ class _Writer:
         self.reader = Reader(parts, tile, number, batch)
 
     def body(self) -> Stmt:
-        depth = quotient(count(self.terms), self.tile.depth)
-        step = Var("step")
-        following = binary("+", step, IntImm(1))
-        more = binary("<", following, depth)
-        load = Seq(tuple(self.reader.load(factor, begin, following) for factor, begin in self.factors))
-        store = Seq(tuple(self.store(factor, binary("%", following, IntImm(2))) for factor, _ in self.factors))
-        loop = Seq((If(more, load), self.multiply(binary("%", step, IntImm(2))), If(more, store), barrier()))
-        return Seq(
-            (
-                self.each(lambda i, j: BufferStore(self.sums, (i, j), self.own.identity)),
-                *(self.reader.load(factor, begin, ZERO) for factor, begin in self.factors),
-                *(self.store(factor, ZERO) for factor, _ in self.factors),
-                barrier(),
-                For(step, depth, loop),
-                self.results(),
-            )
-        )
+        begin = self.each(lambda i, j: BufferStore(self.sums, (i, j), self.own.identity))
+        return Seq((begin, *self.reader.pipelined(self.factors, self.store, self.multiply), self.results()))
 
     def each(self, body: Callable[[Var, Var], Stmt]) -> Stmt:
         rows, columns = (static(extent) or 0 for extent in self.sums.shape)

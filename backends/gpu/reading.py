@@ -5,13 +5,14 @@ Which element of an image a tile holds follows from the positions of a column an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from relay2relax.backends.c.schedule.loops import unrolled, vectorized
 from relay2relax.backends.c.stages import Axis
 from relay2relax.backends.gpu.factors import Parts
-from relay2relax.backends.gpu.kernel import ZERO, buffer, count, unravel
+from relay2relax.backends.gpu.kernel import ZERO, barrier, buffer, count, quotient, unravel
 from relay2relax.backends.gpu.tiles import Move, Tile
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import (
@@ -24,7 +25,7 @@ from relay2relax.tir.ir.expr import (
     if_then_else,
     logical_and,
 )
-from relay2relax.tir.ir.stmt import BufferStore, If, Stmt
+from relay2relax.tir.ir.stmt import BufferStore, For, If, Seq, Stmt
 from relay2relax.tir.ir.visit import substitute
 
 
@@ -42,6 +43,9 @@ class Factor:
     ahead: Buffer
 
 
+_Held = TypeVar("_Held", bound=Factor)
+
+
 def read_ahead(name: str, dtype: str, size: int, tile: Tile, move: Move) -> Buffer:
     """Return the memory of a thread for its part of a tile of ``size`` places."""
     many = -(-size * tile.depth // tile.threads)
@@ -56,6 +60,31 @@ class Reader:
     tile: Tile
     number: PrimExpr
     batch: Mapping[Var, PrimExpr]
+
+    def pipelined(
+        self,
+        factors: Sequence[tuple[_Held, PrimExpr]],
+        store: Callable[[_Held, PrimExpr], Stmt],
+        multiply: Callable[[PrimExpr], Stmt],
+    ) -> tuple[Stmt, ...]:
+        """Return the products of all tiles of ``factors``, which begin where each says.
+
+        Of two tiles in shared memory, ``multiply`` takes one, and ``store`` fills the other with
+        what was read meanwhile.
+        """
+        depth = quotient(count(self.parts.terms), self.tile.depth)
+        step = Var("step")
+        following = binary("+", step, IntImm(1))
+        more = binary("<", following, depth)
+        reads = Seq(tuple(self.load(factor, begin, following) for factor, begin in factors))
+        stores = Seq(tuple(store(factor, binary("%", following, IntImm(2))) for factor, _ in factors))
+        loop = Seq((If(more, reads), multiply(binary("%", step, IntImm(2))), If(more, stores), barrier()))
+        return (
+            *(self.load(factor, begin, ZERO) for factor, begin in factors),
+            *(store(factor, ZERO) for factor, _ in factors),
+            barrier(),
+            For(step, depth, loop),
+        )
 
     def moved(self, factor: Factor, body: Callable[[PrimExpr, PrimExpr, PrimExpr], Stmt]) -> Stmt:
         """Return ``body`` for what a thread moves: the number of a part, and the term and the place

@@ -31,7 +31,7 @@ from relay2relax.tir.ir.expr import (
     const,
     logical_and,
 )
-from relay2relax.tir.ir.stmt import BufferStore, Evaluate, For, If, Seq, Stmt
+from relay2relax.tir.ir.stmt import BufferStore, Evaluate, If, Seq, Stmt
 from relay2relax.tir.normalize.fragments import SIDE
 
 _SIZES = (IntImm(SIDE), IntImm(SIDE), IntImm(SIDE))
@@ -147,24 +147,9 @@ class _Warps:
         self.column = binary("*", binary("%", self.warp, IntImm(self.tile.wide)), IntImm(self.across * SIDE))
 
     def body(self) -> Stmt:
-        depth = quotient(count(self.reader.parts.terms), self.tile.depth)
-        step = Var("step")
-        following = binary("+", step, IntImm(1))
-        more = binary("<", following, depth)
-        load = Seq(tuple(self.reader.load(factor, begin, following) for factor, begin in self.factors))
-        store = Seq(tuple(self.store(factor, binary("%", following, IntImm(2))) for factor, _ in self.factors))
-        loop = Seq((If(more, load), self.multiply(binary("%", step, IntImm(2))), If(more, store), barrier()))
-        zero = const(0, "float32")
-        return Seq(
-            (
-                unrolled(self.down * self.across, lambda i: _call("tvm_fill_fragment", self.sums, *_SIZES, i, zero)),
-                *(self.reader.load(factor, begin, ZERO) for factor, begin in self.factors),
-                *(self.store(factor, ZERO) for factor, _ in self.factors),
-                barrier(),
-                For(step, depth, loop),
-                self.results(),
-            )
-        )
+        number, zero = self.down * self.across, const(0, "float32")
+        begin = unrolled(number, lambda i: _call("tvm_fill_fragment", self.sums, *_SIZES, i, zero))
+        return Seq((begin, *self.reader.pipelined(self.factors, self.store, self.multiply), self.results()))
 
     def store(self, factor: _Half, which: PrimExpr) -> Stmt:
         """Return the stores of a tile."""
