@@ -93,14 +93,29 @@ def _of_six(verdict: Callable[..., Verdict], promise: str, values: Mapping[str, 
     return replace(found, seen=f"{found.seen}, without {missing[0]}{others}", holds=None if found.holds else False)
 
 
+def peer_times(row: Mapping[str, Any], ending: str = "") -> dict[str, float]:
+    """Return the seconds of a run of those who are compared with; ``ending`` is that of the
+    measurements' names, `` avx2`` of who was held to it.
+    """
+    others = ("onnxruntime", "openvino", "pytorch", "inductor")
+    return {one: row[f"{one}{ending}"]["run"] for one in others if "run" in row.get(f"{one}{ending}", {})}
+
+
+def of_best(row: Mapping[str, Any], ending: str = "") -> float | None:
+    """Return C's time of a run over that of the fastest of them; None where one was not
+    measured.
+    """
+    times, ours = peer_times(row, ending), row.get(f"c{ending}", {}).get("run")
+    return ours / min(times.values()) if ours and times else None
+
+
 def best_peer(name: str, row: Mapping[str, Any]) -> tuple[str, float] | None:
     """Return who of ONNX Runtime, OpenVINO and PyTorch, as it is and compiled, in this run, and TVM
     0.18, by its mark, is fastest.
 
     And its seconds.
     """
-    others = ("onnxruntime", "openvino", "pytorch", "inductor")
-    times = {peer: row[peer]["run"] for peer in others if "run" in row.get(peer, {})}
+    times = peer_times(row)
     if name in MARKS:
         times["mark"] = MARKS[name].relay
     return min(times.items(), key=lambda one: one[1], default=None)
@@ -153,6 +168,18 @@ def speed(rows: Mapping[str, Any]) -> Iterator[Verdict]:
     yield _of_six(_most, "outputs that differ between one thread and two, none", alike, 0.0)
 
 
+def large(rows: Mapping[str, Any]) -> Iterator[Verdict]:
+    """Yield the verdicts over the larger models, on this processor and held to AVX2."""
+    for ending, where, mean, most in (("", "", 0.75, 1.0), (" avx2", ", all held to AVX2", 0.85, 1.1)):
+        ratios = {}
+        for name, row in rows.items():
+            if (ratio := of_best(row, ending)) is not None:
+                ratios[name] = ratio
+        promise = f"C against the best peer on larger models{where}"
+        yield _mean(f"{promise}, geometric mean ≤ {mean}", ratios, mean.__ge__)
+        yield _most(f"{promise}, none above {most}", ratios, most)
+
+
 def building(row: Mapping[str, float]) -> float:
     """Return the seconds from a typed Relay module to machine code."""
     return row["translate"] + row.get("read", 0.0) + row["build"]
@@ -169,6 +196,7 @@ def _sections() -> dict[str, Callable[[Any], Iterator[Verdict]]]:
         "converting": converting,
         "memory": memory,
         "speed": lambda found: speed(found["models"]),
+        "large": lambda found: large(found["models"]),
     }
 
 

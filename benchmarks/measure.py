@@ -2,7 +2,8 @@
 
     python benchmarks/measure.py WHAT SECONDS CASE …
 
-prints a line of JSON for each case. WHAT is a peer of ``peers.py``, or one of ``MEASUREMENTS``.
+prints a line of JSON for each case: the name of a recorded model or a program of ``micro.py``, or
+the path of a larger model's folder. WHAT is a peer of ``peers.py``, or one of ``MEASUREMENTS``.
 ``ask`` starts such a process and does not wait for it beyond a limit.
 """
 
@@ -53,39 +54,29 @@ def find_case(name: str) -> Case:
     return micro.case(name)
 
 
-def _outputs(case: Case) -> Any:
-    """Return what ``case`` computes: as recorded, else by the operators' numpy kernels."""
-    from relay2relax import backends, relay_ir, translator
-
-    if case.expected is not None:
-        return case.expected
-    typed = relay_ir.infer_type(relay_ir.parse(case.text))
-    return translator.flatten(backends.create_executor("graph", typed).evaluate()(*case.arguments))
-
-
-def peer(name: str, case: Case, seconds: float) -> dict[str, Any]:
+def peer(name: str, case: Case | Path, seconds: float) -> dict[str, Any]:
     """Return what building took, the median seconds of a run, and the bytes by which the process
     grew at most; outputs that are not right are a failure.
+
+    A folder of ``large/prepare.py`` is a case, too.
     """
+    from large.model import LargeModel
     from peers import PEERS, Model
 
     from relay2relax import backends
-    from relay2relax.core.tolerance import LONGEST_CHAIN, difference
 
     small = warm_up()
     if name == "c":
         backends.build(small, target="c")
-    model, before = Model(case), resident("VmRSS", reset=True)
+    model = LargeModel(case) if isinstance(case, Path) else Model(case)
+    before = resident("VmRSS", reset=True)
     ready = PEERS[name](model)
-    found, wanted = ready.arrays(ready.run()), _outputs(case)
-    differences = [difference(one, other, LONGEST_CHAIN) for one, other in zip(found, wanted, strict=True)]
-    wrong = [one.reason for one in differences if not one.agrees]
-    if wrong:
-        return {"failed": f"another result: {wrong[0]}"}
+    found = ready.arrays(ready.run())
+    if wrong := model.wrong(found):
+        return {"failed": f"another result: {wrong}"}
     digest = hashlib.sha256(b"".join(one.tobytes() for one in found)).hexdigest()
     run = median_seconds(ready.run, seconds)
-    moved = sum(array.nbytes for array in (*model.given, *model.weights.values(), *found))
-    work = {} if ready.operations is None else {"operations": ready.operations(), "bytes": moved}
+    work = {} if ready.operations is None else {"operations": ready.operations(), "bytes": model.moved(found)}
     return {**ready.seconds, **work, "run": run, "digest": digest, "grown": resident("VmHWM") - before}
 
 
@@ -122,11 +113,10 @@ def main() -> None:
     """Measure what the command line names."""
     what, seconds, *cases = sys.argv[1:]
     for name in cases:
-        case = find_case(name)
         if what in MEASUREMENTS:
-            found = MEASUREMENTS[what](case, float(seconds))
+            found = MEASUREMENTS[what](find_case(name), float(seconds))
         else:
-            found = peer(what, case, float(seconds))
+            found = peer(what, Path(name) if os.path.isabs(name) else find_case(name), float(seconds))
         print(json.dumps({"case": name, **found}), flush=True)
 
 

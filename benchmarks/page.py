@@ -15,20 +15,32 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common import Table
-from marks import Verdict
+from marks import Verdict, of_best
+from roofline import draw_roofline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 BEGIN, END = "<!-- results of `make bench` -->", "<!-- end of the results -->"
+# The larger models are measured by themselves, and have a place of their own.
+BEGIN_LARGE, END_LARGE = "<!-- results of the larger models -->", "<!-- end of the larger models -->"
 GREY = "#808080"
-COLOURS = {"onnxruntime": "#4575b4", "openvino": "#3a9a5b", "pytorch": "#d9822b", "tvm_scheduled": "#9467bd"}
+COLOURS = {
+    "onnxruntime": "#4575b4",
+    "openvino": "#3a9a5b",
+    "pytorch": "#d9822b",
+    "tvm_scheduled": "#9467bd",
+    "inductor": "#b3423a",
+}
 NAMES = {
     "onnxruntime": "ONNX Runtime",
     "openvino": "OpenVINO",
     "pytorch": "PyTorch",
     "tvm_scheduled": "TVM, our schedules",
+    "inductor": "torch.compile",
 }
+# How what was measured of an instruction set is called, and how its keys end.
+INSTRUCTIONS = {"this processor's instructions": "", "held to AVX2": " avx2"}
 
 
 def write(page: Path, results: Mapping[str, Any], tables: Sequence[Table], verdicts: Sequence[Verdict]) -> list[Path]:
@@ -37,10 +49,11 @@ def write(page: Path, results: Mapping[str, Any], tables: Sequence[Table], verdi
     Raises ValueError where the page lacks the marks between which results stand.
     """
     text = page.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    first, last = (BEGIN_LARGE, END_LARGE) if "large" in results else (BEGIN, END)
+    before, begin, rest = text.partition(first)
+    _, end, after = rest.partition(last)
     if not begin or not end:
-        raise ValueError(f"{page} has no {BEGIN} … {END}")
+        raise ValueError(f"{page} has no {first} … {last}")
     plots = list(_plots(page.parent / "images", results))
     shown = [f"![{title}](images/{path.name})" for title, path in plots]
     lines = [_machine(), *shown, *_promises(verdicts), *map(_markdown, tables)]
@@ -85,26 +98,41 @@ def _markdown(table: Table) -> str:
 
 def _plots(folder: Path, results: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
     """Draw what was measured; yield title and path of each picture."""
-    models = results.get("speed", {}).get("models", {})
-    runs = {}
-    for name, row in models.items():
-        found = {peer: row[peer]["run"] for peer in NAMES if "run" in row.get(peer, {})}
-        if found and "run" in row.get("c", {}):
-            runs[name] = {peer: seconds / row["c"]["run"] for peer, seconds in found.items()}
-    if runs:
-        path = folder / "benchmarks-runs.svg"
-        _draw(path, lambda axes: _bars(axes, runs), (9, 0.42 * len(runs) + 1.6))
-        yield "Time of a run against relay2relax's C backend, by model", path
-    shares = {name: row["c"]["share"] for name, row in models.items() if "share" in row.get("c", {})}
-    if shares:
-        path = folder / "benchmarks-limits.svg"
-        _draw(path, lambda axes: _shares(axes, shares), (9, 0.3 * len(shares) + 1.2))
-        yield "Share of the physical limit that the C backend reaches, by model", path
+    for section, name in (("speed", "benchmarks"), ("large", "benchmarks-large")):
+        yield from _of_models(folder / name, results.get(section, {}))
     chain = results.get("chain", {})
     if chain:
         path = folder / "benchmarks-chain.svg"
         _draw(path, lambda axes: _growth(axes, chain), (9, 3.4))
         yield "Microseconds per node of each stage, by operators", path
+
+
+def _of_models(start: Path, found: Mapping[str, Any]) -> Iterator[tuple[str, Path]]:
+    """Draw what was measured of models; names of pictures begin with ``start``."""
+    models = found.get("models", {})
+    runs = {}
+    for name, row in models.items():
+        times = {peer: row[peer]["run"] for peer in NAMES if "run" in row.get(peer, {})}
+        if times and "run" in row.get("c", {}):
+            runs[name] = {peer: seconds / row["c"]["run"] for peer, seconds in times.items()}
+    if runs:
+        path = start.with_name(f"{start.name}-runs.svg")
+        _draw(path, lambda axes: _bars(axes, runs), (9, 0.42 * len(runs) + 1.6))
+        yield "Time of a run against relay2relax's C backend, by model", path
+    best = {}
+    for name, row in models.items():
+        ratios = {title: of_best(row, ending) for title, ending in INSTRUCTIONS.items()}
+        if known := {title: ratio for title, ratio in ratios.items() if ratio is not None}:
+            best[name] = known
+    if best:
+        path = start.with_name(f"{start.name}-best.svg")
+        _draw(path, lambda axes: _against_best(axes, best), (9, 0.3 * len(best) + 1.4))
+        yield "The C backend's time of a run against the best peer's, by model", path
+    limited = {name: row["c"] for name, row in models.items() if "share" in row.get("c", {})}
+    if limited and found.get("machine"):
+        path = start.with_name(f"{start.name}-roofline.svg")
+        _draw(path, lambda axes: draw_roofline(axes, limited, found["machine"]), (9, 0.24 * len(limited) + 3.2))
+        yield "Operations per second and per byte of each model, under what the machine does at most", path
 
 
 def _bars(axes: Axes, runs: Mapping[str, Mapping[str, float]]) -> None:
@@ -125,15 +153,23 @@ def _bars(axes: Axes, runs: Mapping[str, Mapping[str, float]]) -> None:
     axes.set_xlabel("time of a run against relay2relax's C backend: right of the line is slower")
 
 
-def _shares(axes: Axes, shares: Mapping[str, float]) -> None:
-    """Draw the share of what the machine can do, model by model, the lowest last."""
-    order = sorted(shares, key=lambda name: -shares[name])
-    axes.barh(range(len(order)), [shares[name] for name in order], 0.6, color=COLOURS["onnxruntime"], label="C")
-    axes.set_yticks(range(len(order)), order)
+def _against_best(axes: Axes, best: Mapping[str, Mapping[str, float]]) -> None:
+    """Draw C's share of the best peer's time, a dot for each instruction set."""
+    for title, colour in zip(INSTRUCTIONS, (COLOURS["onnxruntime"], COLOURS["pytorch"]), strict=True):
+        places = [place for place, row in enumerate(best.values()) if title in row]
+        ratios = [row[title] for row in best.values() if title in row]
+        if ratios:
+            axes.scatter(ratios, places, 34, color=colour, label=title, zorder=3)
+    for place, row in enumerate(best.values()):
+        axes.plot([min(row.values()), max(row.values())], [place, place], color=GREY, linewidth=1)
+    axes.set_yticks(range(len(best)), list(best))
     axes.invert_yaxis()
-    axes.set_xlim(0, 1)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
-    axes.set_xlabel("least time by operations or bytes, as a share of the time of a run")
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g} ×")
+    axes.xaxis.set_minor_formatter("{x:g}")
+    axes.tick_params(axis="x", which="minor", labelsize="x-small")
+    axes.axvline(1.0, color=GREY, linewidth=1.2)
+    axes.set_xlabel("time of a run against the best peer's: left of the line the C backend is ahead")
 
 
 def _growth(axes: Axes, chain: Mapping[str, Any]) -> None:
@@ -162,7 +198,8 @@ def _draw(path: Path, draw: Callable[[Axes], None], size: tuple[float, float]) -
     figure, axes = pyplot.subplots(figsize=size, layout="constrained")
     draw(axes)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
+    if axes.get_legend() is None:
+        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, transparent=True, metadata={"Date": None, "Creator": None})
     pyplot.close(figure)

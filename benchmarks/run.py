@@ -2,7 +2,7 @@
 
 Everything in one run on this machine.
 
-    python benchmarks/run.py                                                   all sections
+    python benchmarks/run.py                                                   all but ``large``
     python benchmarks/run.py chain translate                                   some of them
     python benchmarks/run.py speed --models mlp,lstm --peers c,onnxruntime     a part of one
 
@@ -16,7 +16,8 @@ bare loop), ``memory`` (peak memory of reading,
 inference and translation over a module with 500 MB of params), ``micro`` (single operators as a
 share of what the machine can do), ``guards`` (what looking at indices costs), ``speed`` (the models
 on numpy, C, apache-tvm, ONNX Runtime, OpenVINO and PyTorch: runs, builds, memory, dynamic batch;
-held to AVX2 once more; shares of what the machine can do). Model cases
+held to AVX2 once more; shares of what the machine can do), and, where it is asked for by name,
+``large`` (the same of models of torchvision and transformers at full size). Recorded models
 are read from RELAY2RELAX_GOLDEN or from ../shared/golden beside the checkout; sections that need
 them say so where they are absent. Below the tables stands what is promised, and whether it holds.
 docs/benchmarks.md explains the numbers.
@@ -53,6 +54,7 @@ import speed
 import translate
 from common import PRINTED, Options
 from frontends.importing import run as run_frontends
+from large.section import run as run_large
 from peers import PEERS
 
 SECTIONS: dict[str, Callable[[Options], Any]] = {
@@ -68,7 +70,10 @@ SECTIONS: dict[str, Callable[[Options], Any]] = {
     "micro": micro.run,
     "guards": guards.run,
     "speed": speed.run,
+    "large": run_large,
 }
+# It takes an hour or two, and is measured where it is asked for.
+LONG = ("large",)
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -80,7 +85,7 @@ def main() -> None:
     them.
     """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="what to measure (all when none is given)")
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="what to measure (without: all but large)")
     parser.add_argument("--models", type=_names, default=(), help="models, or programs of micro, by name (all)")
     parser.add_argument("--peers", type=_names, default=(), help=f"some of {','.join(PEERS)} (all but inductor)")
     parser.add_argument("--seconds", type=float, default=Options.seconds, help="to measure one thing for")
@@ -91,13 +96,15 @@ def main() -> None:
     unknown = [one for one in given.peers if one not in PEERS]
     if unknown:
         parser.error(f"unknown peer {unknown[0]!r}; there are: {', '.join(PEERS)}")
+    if given.page and len(given.sections) > 1 and set(LONG) & set(given.sections):
+        parser.error(f"a page has a place of its own for {LONG[0]}: ask for it alone")
     options = Options(given.models, given.peers, given.seconds, given.limit)
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, {THREADS} threads")
     print(", ".join(map(_version, ("numpy", "apache-tvm", "onnxruntime", "openvino", "torch"))))
     start, results, stopped = time.perf_counter(), {}, False
     # Whoever stops the run gets the tables and the JSON of what was measured until then.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    for name in given.sections or SECTIONS:
+    for name in given.sections or [one for one in SECTIONS if one not in LONG]:
         try:
             results[name] = SECTIONS[name](options)
             stopped = bool(results[name].get("stopped"))

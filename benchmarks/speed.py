@@ -8,7 +8,7 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from common import Options, geometric_mean, model_names, shown, table
@@ -39,24 +39,26 @@ _AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
 EXTRAS = ("c_cached", *MEASUREMENTS)
 
 
-def measure(name: str, options: Options, found: dict[str, dict[str, Any]]) -> None:
-    """Put into ``found`` what everybody who was asked for took for the model ``name``."""
+def measure(name: str, case: str, what: Sequence[str], options: Options, found: dict[str, dict[str, Any]]) -> None:
+    """Put into ``found`` what each of ``what``, peers and others, took for a model: ``case`` is how
+    ``measure.py`` knows it.
+    """
     with tempfile.TemporaryDirectory() as cache:
         environment = {"RELAY2RELAX_CACHE": cache}
-        for what in what_to_measure(options):
+        for one in what:
             start = time.perf_counter()
-            if what == "c_cached":
+            if one == "c_cached":
                 given = {**environment, "RELAY2RELAX_THREADS": "1"}
-                found[what] = ask("c", [name], options.seconds / 4, options.limit, given)[name]
+                found[one] = ask("c", [case], options.seconds / 4, options.limit, given)[case]
             else:
-                found[what] = ask(what, [name], options.seconds, options.limit, environment)[name]
-            seen = found[what].get("failed") or shown(found[what].get("run"), 1e3) or "measured"
-            print(f"  {name}, {what}: {seen} ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
+                found[one] = ask(one, [case], options.seconds, options.limit, environment)[case]
+            seen = found[one].get("failed") or shown(found[one].get("run"), 1e3) or "measured"
+            print(f"  {name}, {one}: {seen} ({time.perf_counter() - start:.0f} s)", file=sys.stderr, flush=True)
         held = _held_to_avx2()
-        for what in HELD if held else ():
-            if what in chosen(options.peers):
-                asked = ask(what, [name], options.seconds / 2, options.limit, {**environment, **(held or {})})
-                found[f"{what} avx2"] = asked[name]
+        for one in HELD if held else ():
+            if one in what:
+                asked = ask(one, [case], options.seconds / 2, options.limit, {**environment, **(held or {})})
+                found[f"{one} avx2"] = asked[case]
 
 
 def _held_to_avx2() -> dict[str, str] | None:
@@ -68,42 +70,45 @@ def _held_to_avx2() -> dict[str, str] | None:
     return {**_AVX2, "CC": f"{shlex.join(compiler.command)} -march=x86-64-v3"} if wide else None
 
 
-def what_to_measure(options: Options) -> list[str]:
-    """Return the peers that were asked for; what is measured of C comes with C."""
-    peers = chosen(options.peers)
-    return [*peers, *(EXTRAS if "c" in peers else ())]
-
-
 def run(options: Options) -> dict[str, Any]:
     """Print the tables of all models, the six of the marks named; return all that was measured."""
     rows: dict[str, Any] = {}
+    peers = chosen(options.peers)
+    what = [*peers, *(EXTRAS if "c" in peers else ())]
     stopped = False
     try:
         for name in model_names(options):
-            measure(name, options, rows.setdefault(name, {}))
+            measure(name, name, what, options, rows.setdefault(name, {}))
     except KeyboardInterrupt:
         stopped = True
     # A model that had only begun has no row.
     rows = {name: row for name, row in rows.items() if row}
     if not rows:
         return {"stopped": True, "models": {}} if stopped else {}
-    peers = chosen(options.peers)
+    return {**tables(rows, peers), "stopped": stopped}
+
+
+def tables(rows: Mapping[str, Any], peers: Sequence[str]) -> dict[str, Any]:
+    """Print all tables that what was measured is enough for; return it with what the machine does
+    at most.
+    """
     _runs(rows, peers)
     _held(rows)
+    machine = _limits(rows)
     _grown(rows, peers)
-    if "c" in peers:
-        _limits(rows)
+    if any("c" in row for row in rows.values()):
         _builds(rows)
+    if any("memory" in row or "dynamic" in row for row in rows.values()):
         _memory(rows)
     _machine(rows)
     failed = [f"  {name}, {what}: {one['failed']}" for name, row in rows.items() for what, one in row.items()
               if "failed" in one]  # fmt: skip
     if failed:
         print("\nnot measured, and why:", *failed, sep="\n")
-    return {"models": rows, "stopped": stopped}
+    return {"models": rows, "machine": machine}
 
 
-def _runs(rows: Mapping[str, Any], peers: list[str]) -> None:
+def _runs(rows: Mapping[str, Any], peers: Sequence[str]) -> None:
     lines = []
     for name, row in rows.items():
         runs = {peer: row.get(peer, {}).get("run") for peer in peers}
@@ -138,29 +143,34 @@ def _held(rows: Mapping[str, Any]) -> None:
         table(title, ["model", *(HEADS[one] for one in HELD), "c/best"], lines)
 
 
-def _limits(rows: Mapping[str, Any]) -> None:
+def _limits(rows: Mapping[str, Any]) -> dict[str, Any]:
     """Print the least that a run can take by what the machine was measured to do, and put the share
-    of it that C reaches into its row.
+    of it that C reaches into its row; return operations and bytes per second, the latter by the
+    bytes that are moved.
 
     A run takes at least its operations at the rate of multiply-adds in registers, and its weights,
     inputs and results once at the rate of memory traffic of that size.
     """
-    lines = []
+    lines, rates = [], {}
     for name, row in rows.items():
         found = row.get("c", {})
         if not found.get("operations"):
             continue
-        work, moved = found["operations"] / peak.peak_flops(), found["bytes"] / peak.bandwidth(_rounded(found["bytes"]))
+        size = _rounded(found["bytes"])
+        rates[size] = peak.bandwidth(size)
+        work, moved = found["operations"] / peak.peak_flops(), found["bytes"] / rates[size]
         found["share"] = max(work, moved) / found["run"]
         cells = [shown(one, 1e3) for one in (work, moved, found["run"])]
         lines.append([name, *cells, "operations" if work > moved else "memory", f"{found['share']:.0%}"])
     lines.sort(key=lambda line: int(line[-1].rstrip("%")))
-    if lines:
-        title = (
-            f"Share of the physical limit (at {peak.peak_flops() / 1e9:.0f} GFLOP/s; operations as the schedules\n"
-            "count them, fewer with Winograd; weights, inputs and results at the rate of as many bytes moved)"
-        )
-        table(title, ["model", "operations ms", "memory ms", "c ms", "limit", "share"], lines)
+    if not lines:
+        return {}
+    title = (
+        f"Share of the physical limit (at {peak.peak_flops() / 1e9:.0f} GFLOP/s; operations as the schedules\n"
+        "count them, fewer with Winograd; weights, inputs and results at the rate of as many bytes moved)"
+    )
+    table(title, ["model", "operations ms", "memory ms", "c ms", "limit", "share"], lines)
+    return {"operations": peak.peak_flops(), "bytes": rates}
 
 
 def _rounded(size: int) -> int:
@@ -168,7 +178,7 @@ def _rounded(size: int) -> int:
     return max(1 << 16, 1 << (size - 1).bit_length())
 
 
-def _grown(rows: Mapping[str, Any], peers: list[str]) -> None:
+def _grown(rows: Mapping[str, Any], peers: Sequence[str]) -> None:
     grown = {name: [row.get(one, {}).get("grown") or None for one in peers] for name, row in rows.items()}
     lines = [[name, *(shown(one, 1e-6) or "–" for one in found)] for name, found in grown.items()]
     title = (

@@ -30,7 +30,8 @@ def test_a_page_gets_tables_verdicts_and_plots(tmp_path: Path) -> None:
     assert "\nold\n" not in text
     assert "### Runs of models\n\n| model | c |\n|---|---:|\n| tiny | 1.5 |" in text
     assert "| as fast | 0.5 (tiny) | holds |\n| small |  | open |" in text
-    assert [one.name for one in written] == ["benchmarks.md", "benchmarks-runs.svg", "benchmarks-chain.svg"]
+    names = ["benchmarks.md", "benchmarks-runs.svg", "benchmarks-best.svg", "benchmarks-chain.svg"]
+    assert [one.name for one in written] == names
     for one in written[1:]:
         assert f"images/{one.name}" in text
         assert one.read_text().lstrip().startswith("<?xml")
@@ -48,3 +49,29 @@ def test_a_page_without_marks_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="results of `make bench`"):
         write(page, {}, [], [])
     assert page.read_text() == "# Head\n"
+
+
+def test_larger_models_have_a_place_and_a_roofline(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    from common import Table
+    from page import BEGIN, BEGIN_LARGE, END, END_LARGE, write
+
+    page = tmp_path / "benchmarks.md"
+    page.write_text(f"{BEGIN}\nsmall\n{END}\n{BEGIN_LARGE}\nold\n{END_LARGE}\n")
+    ours = {"operations": 2e9, "bytes": 1e6, "run": 0.1, "share": 0.25}
+    machine = {"operations": 8e10, "bytes": {65536: 2e11, 1 << 20: 5e10}}
+    rows = {"far": {"c": ours}, "near": {"c": {**ours, "run": 0.05, "share": 0.5}, "openvino": {"run": 0.1}}}
+    written = write(page, {"large": {"models": rows, "machine": machine}}, [Table("Runs", ["m"], [["far"]])], [])
+    text = page.read_text()
+    assert f"{BEGIN}\nsmall\n{END}" in text
+    assert "\nold\n" not in text
+    assert [one.name for one in written[1:]] == [f"benchmarks-large-{one}.svg" for one in ("runs", "best", "roofline")]
+    drawn = written[-1].read_text()
+    for words in (
+        "far  25%",
+        "near  50%",
+        "80 GFLOP/s, 50 GB/s of 1 MB",
+        "80 GFLOP/s, 200 GB/s of 64 KB",
+        "less than 40%",
+    ):
+        assert f">{words}<" in drawn

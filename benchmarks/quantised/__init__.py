@@ -1,0 +1,1 @@
+"""Quantised models beside ONNX Runtime."""
