@@ -41,6 +41,10 @@ def inline(stages: Sequence[AnyStage], fixed: frozenset[Buffer], given: frozense
         computed = not plain and not stage.reads() <= given
         if computed and any(chooses_copies(work[reader]) for reader in use.stages):
             continue
+        # Temporaries that are joined are made where they are wanted, and then nothing is chosen.
+        joins = len(stage.reads() - given) > 1 and chooses_copies(stage)
+        if joins and not all(chooses_copies(work[reader]) for reader in use.stages):
+            continue
         # The operands of the stage must still be what they were where it is read: nothing is
         # written twice.
         for reader in use.stages:

@@ -2,7 +2,8 @@
 
 A stage that pads or concatenates is a choice between boxes: in each box of its result it copies a
 tensor, or writes a number. Such a tensor is made in its box from the start, everyone reads it
-there, and no copy is left; a box with a number becomes a stage of its own.
+there, and no copy is left; a box with a number becomes a stage of its own. Where tensors are joined
+again and again, each time with one more, the last of the results holds all of them.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def place_parts(stages: Sequence[AnyStage], fixed: frozenset[Buffer]) -> list[An
         if len(work[number]) != 1:
             continue
         (stage,) = work[number]
-        pieces = pieces_of(stage) if isinstance(stage, Stage) else None
+        pieces = _united(pieces_of(stage)) if isinstance(stage, Stage) else None
         if pieces is None or not isinstance(stage, Stage):
             continue
         if any(stage.target in other.writes() for n in users[stage.target] if n != number for other in work[n]):
@@ -79,6 +80,35 @@ def place_parts(stages: Sequence[AnyStage], fixed: frozenset[Buffer]) -> list[An
                 work[user] = [relocated(one, moved, stage.target) for one in work[user]]
                 users[stage.target].add(user)
     return [stage for parts in work for stage in parts]
+
+
+def _united(pieces: list[Piece] | None) -> list[Piece] | None:
+    """Return the boxes with those joined that lie side by side and are copied from one tensor as
+    one: parts of an earlier result that are there already.
+    """
+    if pieces is None:
+        return None
+    found: list[Piece] = []
+    for piece in sorted(pieces, key=lambda one: [low for low, _ in one.box]):
+        before = found[-1] if found else None
+        box = None
+        if before is not None and isinstance(piece.value, BufferLoad) and before.value == piece.value:
+            box = _side_by_side(before.box, piece.box)
+        if before is not None and box is not None:
+            found[-1] = replace(before, box=box)
+        else:
+            found.append(piece)
+    return found if len(found) < len(pieces) else pieces
+
+
+def _side_by_side(first: _Box, second: _Box) -> _Box | None:
+    """Return the box of two where the second begins where the first ends, and they are alike
+    otherwise.
+    """
+    apart = [axis for axis, (one, other) in enumerate(zip(first, second, strict=True)) if one != other]
+    if len(apart) != 1 or first[apart[0]][1] != second[apart[0]][0]:
+        return None
+    return tuple((low, second[axis][1]) if axis == apart[0] else (low, high) for axis, (low, high) in enumerate(first))
 
 
 def _is_made_before(work: Sequence[Sequence[AnyStage]], users: set[int], number: int, buffer: Buffer) -> bool:

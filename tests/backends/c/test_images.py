@@ -11,6 +11,7 @@ import pytest
 from typed import of_type
 
 from relay2relax import backends, relay_ir, translator
+from relay2relax.backends.c.fusion.cost import is_guarded
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.merge_calls import merge_blocks
 from relay2relax.backends.c.schedule.schedule import fused
@@ -110,6 +111,34 @@ def test_joined_and_padded(bound: bool) -> None:
     parts = [F.conv2d(tensor(x), v, padding=1).relu(), F.conv2d(tensor(x), w).tanh(), tensor(x)]
     expected = F.conv2d(torch.cat(parts, 1), u, padding=1)
     np.testing.assert_allclose(run(module, weights, x, bound=bound), expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.compiler
+def test_what_is_joined_again_and_again_lies_in_one_tensor() -> None:
+    """A block of DenseNet: each layer reads all that was made before it."""
+    module = program(
+        "%x: Tensor[(1, 8, 6, 6), float32], %u: Tensor[(8, 8, 1, 1), float32], %v: Tensor[(4, 8, 3, 3), float32], "
+        "%w: Tensor[(4, 12, 3, 3), float32]",
+        """
+  %0 = nn.conv2d(%x, %u);
+  %1 = nn.conv2d(nn.relu(%0), %v, padding=[1, 1, 1, 1]);
+  %2 = nn.relu(add(concatenate((%0, %1), axis=1), 1f));
+  %3 = nn.conv2d(%2, %w, padding=[1, 1, 1, 1]);
+  tanh(multiply(concatenate((%0, %1, %3), axis=1), 2f))
+""",
+    )
+    weights = {"u": normal(8, 8, 1, 1), "v": normal(4, 8, 3, 3), "w": normal(4, 12, 3, 3)}
+    found = stages(module, weights)
+    assert not [stage for stage in found if is_guarded(stage.value)]
+    made = {stage.target for stage in found if stage.reduction is not None}
+    assert len(made) == 1
+    x = normal(1, 8, 6, 6)
+    u, v, w = map(tensor, weights.values())
+    first = F.conv2d(tensor(x), u)
+    second = F.conv2d(first.relu(), v, padding=1)
+    third = F.conv2d((torch.cat([first, second], 1) + 1).relu(), w, padding=1)
+    expected = torch.tanh(torch.cat([first, second, third], 1) * 2)
+    np.testing.assert_allclose(run(module, weights, x, bound=True), expected, rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize(("stride", "kernel", "padding", "extra", "out"), [
