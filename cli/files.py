@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from relay2relax.cli import outcome, screen, streams
 from relay2relax.cli.names import importable, plain_name
 from relay2relax.core import Diagnostic, FileError, ParseError, Relay2RelaxError
-from relay2relax.core.amounts import counted
+from relay2relax.core.amounts import counted, listed
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import about, mistake
 from relay2relax.core.errors.table import files, running
@@ -191,7 +191,6 @@ def load_inputs(path: Path | None, mod: IRModule, params: Bound) -> dict[str, Ar
     first. A dtype that is not the parameter's is said.
     """
     from relay2relax.ops.registry.types import TensorType
-    from relay2relax.relay_ir.io.accounting import listed
 
     found = _named(load_arrays(path), path, mod, params.weights)
     types = {param.name: mod.types[param] for param in mod["main"].params}
@@ -427,8 +426,6 @@ def require_verified(values: object) -> None:
 
 def require_all(missing: Iterable[str]) -> None:
     """Raise Relay2RelaxError where parameters have no values, which are ``missing``."""
-    from relay2relax.relay_ir.io.accounting import listed
-
     names = list(missing)
     if names:
         raise Relay2RelaxError(f"no values are given for {listed(names)}", kind=running.ARGUMENT)

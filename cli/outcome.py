@@ -86,6 +86,12 @@ def note(message: str) -> None:
         told.notes.append(message)
 
 
+def said() -> int:
+    """Return how many warnings and notes there were so far."""
+    told = _current.get()
+    return 0 if told is None else len(told.warnings) + len(told.notes)
+
+
 def asked_for_json(asked: bool) -> bool:
     """Note whether the command is to print a document; return the same."""
     told = _current.get()

@@ -1,10 +1,12 @@
-"""Sizes and times as people write them, ``4GB``, ``512MiB``, ``60s``, ``1.5h``, and counts."""
+"""Sizes and times as people write them, ``4GB``, ``512MiB``, ``60s``, ``1.5h``; counts, lists."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+# So many names are listed in a message.
+_MANY = 8
 _BYTES = {"": 1, "b": 1} | {
     unit: base**power
     for power, prefix in enumerate("kmgt", 1)
@@ -30,6 +32,13 @@ def counted(count: int, one: str, several: str = "") -> str:
     s.
     """
     return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names for a message, the first ones of many."""
+    every = list(names)
+    rest = f" and {len(every) - _MANY} more" if len(every) > _MANY else ""
+    return ", ".join(every[:_MANY]) + rest or "none"
 
 
 def _amount(text: str, units: Mapping[str, float]) -> float | None:

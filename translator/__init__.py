@@ -12,11 +12,13 @@ import lazy_loader
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "arguments": ["Argument", "Drawn", "drawn_values", "flatten", "make_arguments"],
+        "arguments": ["Argument", "drawn_as", "drawn_values", "flatten", "make_arguments"],
         "as_tensorir": ["AsTensorIR", "Becomes", "calls_as_tensorir", "what_becomes", "with_kernels"],
         "comparison": ["Trial", "available_backends", "compare"],
         "delivered": ["Script", "compare_script", "script_report", "trial_of", "values_for_relay", "within"],
+        "drawing": ["Drawn"],
         "entries": ["beginning_at"],
+        "opened": ["open_program"],
         "partitions": ["Partition", "compilers", "partitions"],
         "pipeline": [
             "Dims",
@@ -40,7 +42,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
 )
 
 if TYPE_CHECKING:
-    from relay2relax.translator.arguments import Argument, Drawn, drawn_values, flatten, make_arguments
+    from relay2relax.translator.arguments import Argument, drawn_as, drawn_values, flatten, make_arguments
     from relay2relax.translator.as_tensorir import AsTensorIR, Becomes, calls_as_tensorir, what_becomes, with_kernels
     from relay2relax.translator.comparison import Trial, available_backends, compare
     from relay2relax.translator.delivered import (
@@ -51,7 +53,9 @@ if TYPE_CHECKING:
         values_for_relay,
         within,
     )
+    from relay2relax.translator.drawing import Drawn
     from relay2relax.translator.entries import beginning_at
+    from relay2relax.translator.opened import open_program
     from relay2relax.translator.partitions import Partition, compilers, partitions
     from relay2relax.translator.pipeline import (
         Dims,
@@ -107,6 +111,7 @@ __all__ = [
     "compare",
     "compare_script",
     "compilers",
+    "drawn_as",
     "drawn_values",
     "entry_functions",
     "entry_of",
@@ -116,6 +121,7 @@ __all__ = [
     "make_arguments",
     "map_from_json",
     "map_to_json",
+    "open_program",
     "outputs_shown",
     "partitions",
     "quantised_tolerance",

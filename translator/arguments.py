@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import math
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TypeAlias, Union
 
 import numpy as np
 
 from relay2relax.backends.relay.values import AdtValue
 from relay2relax.core import Diagnostic, Relay2RelaxError
-from relay2relax.core.dtype import Array, is_float, numpy_dtype, of_array
+from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors.nearest import nearest
 from relay2relax.core.errors.table import running
-from relay2relax.core.limits import allocating
 from relay2relax.core.progress import each
-from relay2relax.core.source import to_bytes
 from relay2relax.ops.registry.types import TensorType, TupleType, Type
 from relay2relax.relay_ir import Call, Expr, IRModule, Op
-from relay2relax.relay_ir.io.accounting import listed
 from relay2relax.relay_ir.ir.rewrite import nodes
 from relay2relax.tir.extent import is_any, static
+from relay2relax.translator.drawing import Drawn, DrawnValue, drawn_tensor
 
 # What a parameter takes: a tensor, or a tuple of such.
 Argument: TypeAlias = Union[Array, tuple["Argument", ...]]
@@ -77,6 +72,18 @@ def weights_of(mod: IRModule) -> set[Expr]:
     return {arg for call in calls for arg in call.args[1:]}
 
 
+def drawn_as(mod: IRModule, given: Collection[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """Return which parameters that are not ``given`` are drawn as weights, and which as what is
+    added.
+    """
+    weights, shifts = weights_of(mod), _shifts(mod)
+    left = [one for one in mod["main"].params if one.name not in given]
+    return (
+        frozenset(one.name for one in left if one in weights),
+        frozenset(one.name for one in left if one in shifts),
+    )
+
+
 def _shifts(mod: IRModule) -> set[Expr]:
     """Return what calls of ``main`` do nothing with but add it to another value."""
     added: set[Expr] = set()
@@ -97,42 +104,6 @@ def _closed(type_: Type, sizes: Sequence[int | None]) -> Type:
         return type_
     pairs = zip(type_.shape, sizes, strict=True)
     return TensorType(tuple(e if size is None or not is_any(e) else size for e, size in pairs), type_.dtype)
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnValue:
-    """A tensor that was drawn: its parameter (``name.0`` in a tuple), shape and dtype.
-
-    ``open`` are the dimensions whose extent the program leaves open, so that it was chosen here.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    dtype: str
-    open: tuple[int, ...] = ()
-
-    def __str__(self) -> str:
-        extents = [f"?={extent}" if place in self.open else f"{extent}" for place, extent in enumerate(self.shape)]
-        return f"{self.name} ({', '.join(extents)}{',' if len(extents) == 1 else ''})"
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """Which arguments nobody gave, and the seed they were drawn from."""
-
-    seed: int
-    values: tuple[DrawnValue, ...]
-
-    def __str__(self) -> str:
-        return f"drawn from seed {self.seed}: {listed(map(str, self.values))}"
-
-    def to_json(self) -> dict[str, object]:
-        """Return the same as plain values."""
-        values = [
-            {"name": one.name, "shape": list(one.shape), "dtype": one.dtype, "open": list(one.open)}
-            for one in self.values
-        ]
-        return {"seed": self.seed, "values": values}
 
 
 def drawn_values(mod: IRModule, given: Mapping[str, Array], made: Sequence[Argument], seed: int) -> Drawn | None:
@@ -176,23 +147,8 @@ def drawn_argument(type_: Type, name: str, seed: int, is_weight: bool, is_shift:
                 raise Relay2RelaxError(
                     f"parameter {name!r} has an extent below zero, which no value has", kind=running.ARGUMENT
                 )
-            # They are drawn as float64 or int64.
-            with allocating(math.prod(shape) * 8, lambda: f"a random value for parameter {name!r}"):
-                rng = np.random.default_rng([seed, zlib.crc32(to_bytes(name))])
-                # numpy draws a number, not an array, where there are no dimensions.
-                return np.asarray(_drawn(shape, dtype, rng, is_weight, is_shift))
+            return drawn_tensor(shape, dtype, name, seed, is_weight, is_shift)
     raise Relay2RelaxError(f"parameter {name!r} is no tensor; give its value", kind=running.ARGUMENT)
-
-
-def _drawn(shape: Sequence[int], dtype: str, rng: np.random.Generator, is_weight: bool, is_shift: bool) -> Array:
-    target = numpy_dtype(dtype)
-    if not is_float(dtype):
-        return rng.integers(0, 2 if dtype == "bool" else 4, shape).astype(target)
-    if len(shape) == 1:
-        return (rng.uniform(0.5, 1.5, shape) - is_shift).astype(target)
-    scaled = is_weight and len(shape) > 1 and 0 not in shape
-    deviation = math.sqrt(max(shape) / math.prod(shape)) if scaled else 0.1
-    return (rng.standard_normal(shape) * deviation).astype(target)
 
 
 def flatten(value: object) -> list[Array]:

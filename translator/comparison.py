@@ -17,10 +17,11 @@ from relay2relax.core.tvm_installation import require_tvm, tvm_available
 from relay2relax.relay_ir import IRModule
 from relay2relax.relay_ir.inference.fixed_extents import fix_extents
 from relay2relax.relay_ir.inference.infer import typed_module
-from relay2relax.translator.arguments import Argument, Drawn, drawn_values, flatten, make_arguments
+from relay2relax.translator.arguments import Argument, drawn_values, flatten, make_arguments
 from relay2relax.translator.as_tensorir import calls_as_tensorir
 from relay2relax.translator.bisection import FUSED_OTHERWISE, FUSING, first_difference
 from relay2relax.translator.chains import longest_chain
+from relay2relax.translator.drawing import Drawn
 from relay2relax.translator.expected import Recorded, recorded
 from relay2relax.translator.pipeline import Dims, lower_to_tir, via_graph
 from relay2relax.translator.report import Comparer, Report, Sheet, Tolerances

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from relay2relax import backends as running
 from relay2relax import graph
+from relay2relax.core.amounts import listed
 from relay2relax.core.dtype import Array, of_array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError, UnsupportedError
 from relay2relax.core.errors.table import running as kinds
@@ -23,7 +24,6 @@ from relay2relax.relax_ir.ir.names import NameSupply
 from relay2relax.relax_ir.ir.struct_info import StructInfo, TensorStructInfo, to_type
 from relay2relax.relay_ir import IRModule
 from relay2relax.relay_ir.inference.infer import typed_module
-from relay2relax.relay_ir.io.accounting import listed
 from relay2relax.tir.extent import is_any, static
 from relay2relax.translator.arguments import Argument
 from relay2relax.translator.as_tensorir import calls_as_tensorir

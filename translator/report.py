@@ -13,7 +13,8 @@ import numpy as np
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ErrorKind, ExitCode, Relay2RelaxError, UnsupportedError
 from relay2relax.core.tolerance import Difference, Tolerance, difference
-from relay2relax.translator.arguments import Drawn, flatten
+from relay2relax.translator.arguments import flatten
+from relay2relax.translator.drawing import Drawn
 from relay2relax.translator.expected import Recorded
 
 # Who looks on while outputs are compared: takes program, backend, number of the output, the array

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from relay2relax import backends, graph
+from relay2relax.core.amounts import listed
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.nearest import nearest
@@ -15,19 +16,17 @@ from relay2relax.relax_ir import Call, CallTIR, Var
 from relay2relax.relax_ir.ir import symbols
 from relay2relax.relax_ir.ir.struct_info import TensorStructInfo, to_type
 from relay2relax.relax_ir.ir.visit import all_sequences, bindings
-from relay2relax.relay_ir.io.accounting import listed
 from relay2relax.tir.extent import Extent
 from relay2relax.tir.ir.expr import Var as PrimVar
 from relay2relax.translator.arguments import (
     DEFAULT_EXTENT,
     SHIFTING,
     Argument,
-    Drawn,
-    DrawnValue,
     drawn_argument,
     drawn_leaves,
 )
 from relay2relax.translator.delivered import Script
+from relay2relax.translator.drawing import Drawn, DrawnValue
 
 
 def values_for_script(

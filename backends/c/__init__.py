@@ -8,6 +8,15 @@ run (TIR to TIR), ``codegen/program.py`` prints what it left, ``toolchain.py`` c
 module. Begin reading with ``fusion/pipeline.py``.
 """
 
-from relay2relax.backends.c.loaded_module import CompiledModule, compile_prim_funcs
+from typing import TYPE_CHECKING
+
+import lazy_loader
+
+__getattr__, __dir__, _ = lazy_loader.attach(
+    __name__, submod_attrs={"loaded_module": ["CompiledModule", "compile_prim_funcs"]}
+)
+
+if TYPE_CHECKING:
+    from relay2relax.backends.c.loaded_module import CompiledModule, compile_prim_funcs
 
 __all__ = ["CompiledModule", "compile_prim_funcs"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from relay2relax.backends.c.codegen.threads import PROCESS
 from relay2relax.backends.c.loading import load
@@ -47,6 +47,23 @@ def process() -> Process:
     addresses = [ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value for name in _PYTHON]
     library["r2r_use_python"]((ctypes.c_void_p * (len(_PYTHON) + 1))(*addresses, id(question)))
     return Process(library, question)
+
+
+def share_pool(library: ctypes.CDLL, threads: int) -> None:
+    """Let the loops of an object, where it has any, run on so many threads."""
+    try:
+        use_pool = library["r2r_use_pool"]
+    except AttributeError:
+        return
+    use_pool(process().address("r2r_share") if threads > 1 else None, ctypes.c_int64(threads))
+
+
+def entry_function(library: ctypes.CDLL, symbol: str) -> Any:
+    """Return the C function of an entry, which takes four tables and returns a number."""
+    function = library[symbol]
+    function.argtypes = (ctypes.c_void_p,) * 4
+    function.restype = ctypes.c_int64
+    return function
 
 
 def raise_answer() -> NoReturn:

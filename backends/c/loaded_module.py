@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from relay2relax.backends.c.asking import process
+from relay2relax.backends.c.asking import entry_function, process, share_pool
 from relay2relax.backends.c.codegen.plan import byte_size
 from relay2relax.backends.c.codegen.program import Entry, generate
 from relay2relax.backends.c.codegen.threads import LOADED
@@ -74,11 +74,11 @@ class CompiledModule:
         self._times: dict[str, Times] = {}
         self._calls: dict[str, KernelCall] = {}
         self._library = library = load(code)
-        _share_pool(library, thread_count())
+        share_pool(library, thread_count())
         if any(entry.asks for entry in entries.values()):
             library["r2r_use_ask"](process().address("r2r_ask"))
         for name, entry in entries.items():
-            self._functions[name] = _bound(library, entry.symbol)
+            self._functions[name] = entry_function(library, entry.symbol)
             self._constant_tables[name] = _prepare(library, entry, constants)
             self._times[name] = Times(len(entry.stages))
 
@@ -87,6 +87,12 @@ class CompiledModule:
         if name not in self.entries:
             raise ExecutionError(f"the compiled module has no function {name!r}", kind=running.NO_FUNCTION)
         return self.entries[name], self._functions[name]
+
+    def kept(self, name: str) -> tuple[Array, ...]:
+        """Return the arrays that the function ``name`` reads on every call, in its order: constants
+        as they came, then the memory of what was computed ahead.
+        """
+        return self._constant_tables[name].arrays
 
     @contextmanager
     def profiled(self) -> Iterator[None]:
@@ -175,22 +181,6 @@ class CompiledModule:
         copy_back(entry, given, arrays)
 
 
-def _share_pool(library: ctypes.CDLL, threads: int) -> None:
-    """Let the loops of an object, where it has any, run on so many threads."""
-    try:
-        use_pool = library["r2r_use_pool"]
-    except AttributeError:
-        return
-    use_pool(process().address("r2r_share") if threads > 1 else None, ctypes.c_int64(threads))
-
-
-def _bound(library: ctypes.CDLL, symbol: str) -> Any:
-    function = library[symbol]
-    function.argtypes = (ctypes.c_void_p,) * 4
-    function.restype = ctypes.c_int64
-    return function
-
-
 def _prepare(library: ctypes.CDLL, entry: Entry, constants: Mapping[Buffer, Array]) -> ConstantTable:
     """Compute what an entry has computed ahead; return the table of what it keeps from then on."""
     memory = aligned_bytes(integer(entry.prepared.size, {}), entry.func.name)
@@ -200,7 +190,7 @@ def _prepare(library: ctypes.CDLL, entry: Entry, constants: Mapping[Buffer, Arra
         scratch = aligned_bytes(integer(entry.scratch.size, {}), entry.func.name)
         count_steps(entry, integer(entry.steps_ahead, {}))
         left = (ctypes.c_int64 * 1)(bytes_left())
-        place = _bound(library, entry.ahead)(None, left, _table([*sources, memory, scratch]), None)
+        place = entry_function(library, entry.ahead)(None, left, _table([*sources, memory, scratch]), None)
         if place:
             raise outside(library, entry, place)
     table = _table([*arrays, memory])

@@ -7,7 +7,8 @@ from __future__ import annotations
 import ctypes
 
 from relay2relax.backends.c.asking import raise_answer
-from relay2relax.backends.c.codegen.program import STOPPED, Entry
+from relay2relax.backends.c.codegen.program import Entry
+from relay2relax.backends.c.codegen.threads import STOPPED
 from relay2relax.core.errors import ExecutionError, Relay2RelaxError, mistake
 from relay2relax.core.errors.table import running
 from relay2relax.core.limits import no_memory

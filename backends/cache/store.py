@@ -10,13 +10,14 @@ import os
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-from relay2relax.backends.cache.entries import NAME, read_entry, write_entry
+from relay2relax.backends.cache.digests import Buffer
+from relay2relax.backends.cache.entries import NAME, map_entry, read_entry, write_entry
 from relay2relax.backends.cache.place import Place, find_place
 from relay2relax.backends.cache.work import left_over, remove_left_over, work_folder
 from relay2relax.core.amounts import parse_bytes
@@ -63,8 +64,16 @@ class Store:
         found = read_entry(folder / name) if folder is not None and not self.place.problem else None
         return found if found is not None else self._memory.get(name)
 
-    def write(self, name: str, content: bytes) -> None:
-        """Keep ``content`` under ``name``: in the folder, else for the process, which is said once.
+    def map(self, name: str) -> memoryview | None:
+        """Return the content of the entry ``name`` in the folder, mapped from its file; None where
+        there is none that fits.
+        """
+        folder = self.place.folder
+        return map_entry(folder / name) if folder is not None and not self.place.problem else None
+
+    def write(self, name: str, *parts: Buffer) -> None:
+        """Keep what ``parts`` are, one behind the other, under ``name``: in the folder, else for
+        the process, which is said once.
 
         Raises Relay2RelaxError where the limit is not a size.
         """
@@ -72,18 +81,18 @@ class Store:
         folder = self.place.folder
         if folder is None or self.place.problem:
             _say(f"builds are kept for this process alone, not in {self.place}: {self.place.problem}")
-            self._remember(name, content)
+            self._remember(name, parts)
             return
         try:
             with work_folder(folder) as work:
-                write_entry(folder / name, content, work)
+                write_entry(folder / name, parts, work)
         except OSError as error:
             _say(f"a build is kept for this process alone, not in {folder}: {error.strerror or error}")
-            self._remember(name, content)
+            self._remember(name, parts)
             return
         with self._lock:
             tally = self._tally
-            tally.size += len(content)
+            tally.size += sum(memoryview(part).nbytes for part in parts)
             if tally.written % _LOOK_AGAIN == 0 or tally.size > limit:
                 remove_left_over(folder)
                 tally.size = _shrink(folder, limit)
@@ -112,9 +121,11 @@ class Store:
         found = [one for one in _entries(self.place.folder) if _removed(one[2])]
         return Kept(len(found), sum(size for _, size, _ in found), remove_left_over(self.place.folder))
 
-    def _remember(self, name: str, content: bytes) -> None:
+    def _remember(self, name: str, parts: Sequence[Buffer]) -> None:
+        if sum(memoryview(part).nbytes for part in parts) > _MOST_IN_MEMORY:
+            return
         with self._lock:
-            self._memory[name] = content
+            self._memory[name] = b"".join(parts)
             while len(self._memory) > 1 and sum(map(len, self._memory.values())) > _MOST_IN_MEMORY:
                 self._memory.popitem(last=False)
 

@@ -13,14 +13,11 @@ says what the file is; what does not fit is built anew.
 from __future__ import annotations
 
 import hashlib
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import Enum
 from functools import lru_cache
-from importlib.util import find_spec
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,11 +26,10 @@ from relay2relax.backends.c.codegen.program import Entry
 from relay2relax.backends.c.loaded_module import CompiledModule
 from relay2relax.backends.c.loading import MachineCode
 from relay2relax.backends.c.toolchain import content_key, find_compiler
-from relay2relax.backends.cache import open_store
+from relay2relax.backends.cache import open_store, sources_digest
 from relay2relax.backends.vm.build_file import Build, read_build, write_build
 from relay2relax.backends.vm.bytecode import FunctionEntry, Kernel, OperatorCall
 from relay2relax.backends.vm.executable import Executable
-from relay2relax.core import IMPORTED
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import ParseError
 from relay2relax.core.passes import PassContext
@@ -43,7 +39,6 @@ from relay2relax.relax_ir.inference.op_signatures import ForeignOp
 from relay2relax.relax_ir.ir.expr import IRModule
 from relay2relax.tir.ir.stmt import PrimFunc, Seq
 
-_PACKAGE = __name__.partition(".")[0]
 # What a build goes through.
 _PACKAGES = ("core", "tir", "ops", "relax_ir", "backends")
 _PLAIN = frozenset({str, bytes, int, float, bool, type(None)})
@@ -131,22 +126,8 @@ def place_of(module: IRModule, checked: bool, strict_nan: bool = False) -> Place
     return Place(f"{content_key(find_compiler(), sources, text, options)}.build", arrays)
 
 
-@lru_cache(maxsize=None)
 def _sources() -> str | None:
-    """Return a hash of the sources of this package, None where they are not those that were loaded,
-    or are no files.
-    """
-    key = hashlib.sha256(f"{sys.version} {np.__version__}".encode())
-    count = 0
-    for package in _PACKAGES:
-        found = find_spec(f"{_PACKAGE}.{package}")
-        for folder in (found and found.submodule_search_locations) or ():
-            for path in sorted(Path(folder).rglob("*.py")):
-                if path.stat().st_mtime > IMPORTED:
-                    return None
-                key.update(path.read_bytes())
-                count += 1
-    return key.hexdigest() if count else None
+    return sources_digest(_PACKAGES)
 
 
 @lru_cache(maxsize=None)

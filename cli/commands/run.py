@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, Union
+from typing import TYPE_CHECKING, Literal, TypeAlias, Union
 
 import numpy as np
 
 from relay2relax import backends, relax_ir, relay_ir, translator
 from relay2relax.backends.runtime.virtual_machine import AnyExecutable
-from relay2relax.cli import files, outcome, screen
+from relay2relax.cli import files, outcome, ready, screen
 from relay2relax.cli.converted import folder
 from relay2relax.cli.devices import require_tvm_for
 from relay2relax.cli.loudness import is_quiet
@@ -20,7 +20,9 @@ from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.table.files import OPTION
 from relay2relax.core.npz import npz_bytes
-from relay2relax.relax_ir.transform import DispatchCalls, FoldConstant, Sequential
+
+if TYPE_CHECKING:
+    from relay2relax.backends.ready.kept import Place
 
 Way: TypeAlias = Literal["relay", "tir", "graph"]
 Program: TypeAlias = Union[Way, Literal["script"]]
@@ -97,11 +99,10 @@ def run(
     values = _Values(params, inputs, seed, allow_missing, require_params)
     read = _read_script(model, dims, values, how) if how.via == "script" else _read_relay(model, dims, values, how)
     with screen.progress(f"running on {how.backend}"):
-        result, profile = read.compute()
+        outputs, profile = read.compute()
     if chart is not None and how.chart is not None:
         chart.write(profile.chart(how.chart.suffix, model.name))
     drawn = read.drawn
-    outputs = translator.flatten(result)
     if target is not None:
         target.write(npz_bytes({f"out{i}": array for i, array in enumerate(outputs)}))
         if target.file is None:  # where text would follow it
@@ -142,18 +143,55 @@ class _Values:
 class _Read:
     """A program with its arguments, of which some were ``drawn``."""
 
-    compute: Callable[[], tuple[object, Profile]]
+    compute: Callable[[], tuple[Sequence[Array], Profile]]
     drawn: translator.Drawn | None
 
 
 def _read_relay(model: Path, dims: list[str], values: _Values, how: How) -> _Read:
+    where = _place(model, dims, values, how)
+    found = None if where is None else _read_ready(where, values)
+    if found is not None:
+        return found
     extents = files.parse_dims(dims)
+    before = outcome.said()
     with screen.progress(f"reading {model.name}"):
         module = files.load_model(model, extents)
-        found = files.load_params(values.params, module, values.allow_missing)
-        given = found.weights | files.load_inputs(values.inputs, module, found)
+        bound = files.load_params(values.params, module, values.allow_missing)
+        given = bound.weights | files.load_inputs(values.inputs, module, bound)
+        # What was said of the model is to be said again; what of it is data is not the model.
+        silent = outcome.said() == before and not bound.inputs
         arguments, drawn = files.arguments(module, given, values.seed, values.required)
-    return _Read(lambda: _computed(module, found.weights, arguments, how), drawn)
+
+    def keep(executable: AnyExecutable) -> None:
+        # What was read has to be what was looked at before.
+        kept = where is not None and silent and _place(model, dims, values, how) == where
+        if where is not None and kept and isinstance(executable, backends.Executable):
+            ready.keep(where, model, module, bound.weights, executable)
+
+    return _Read(lambda: _computed(module, bound.weights, arguments, how, keep), drawn)
+
+
+def _place(model: Path, dims: list[str], values: _Values, how: How) -> Place | None:
+    """Return where the program is kept that runs; None for one that is not."""
+    if how.backend != "c" or how.via == "relay" or how.library or how.profile or dims:
+        return None
+    return ready.place(model, values.params, f"{how.via} {how.strict_nan} {values.allow_missing}")
+
+
+def _read_ready(where: Place, values: _Values) -> _Read | None:
+    """Return the program that was kept; None where there is none for these values."""
+    found = where.load()
+    given = None if found is None else ready.arguments(found, values.inputs, values.seed, values.required)
+    if found is None or given is None:
+        return None
+    arguments, drawn = given
+    result = found.run(arguments)
+    if result is None:
+        return None
+    if drawn:
+        outcome.note(str(drawn))
+    outputs = result if isinstance(result, tuple) else (result,)
+    return _Read(lambda: (outputs, Profile()), drawn)
 
 
 def _read_script(path: Path, dims: list[str], values: _Values, how: How) -> _Read:
@@ -178,31 +216,44 @@ def _read_script(path: Path, dims: list[str], values: _Values, how: How) -> _Rea
 
 
 def _computed(
-    module: relay_ir.IRModule, bound: Mapping[str, Array], arguments: Sequence[translator.Argument], how: How
-) -> tuple[object, Profile]:
-    """Return what the program gives for the arguments of ``main``, and what its kernels took."""
+    module: relay_ir.IRModule,
+    bound: Mapping[str, Array],
+    arguments: Sequence[translator.Argument],
+    how: How,
+    keep: Callable[[AnyExecutable], None],
+) -> tuple[Sequence[Array], Profile]:
+    """Return the outputs for the arguments of ``main``, and what the program's kernels took."""
     assert how.via != "script"
     if how.via == "relay":
         executor = backends.create_executor("debug", module, backend=how.backend)
-        return executor.evaluate()(*arguments), Profile()
+        return translator.flatten(executor.evaluate()(*arguments)), Profile()
     program = translator.translate(module, how.via, params=bound)
     names = [param.name for param in module["main"].params]
     given = [value for name, value in zip(names, arguments, strict=True) if name not in bound]
-    return _run_relax(program, "main", given, how)
+    return _run_relax(program, "main", given, how, keep)
 
 
 def _run_relax(
-    program: relax_ir.IRModule, entry: str, given: Sequence[translator.Argument], how: How
-) -> tuple[object, Profile]:
-    """Return what the function ``entry`` gives, and what its kernels took."""
+    program: relax_ir.IRModule,
+    entry: str,
+    given: Sequence[translator.Argument],
+    how: How,
+    keep: Callable[[AnyExecutable], None] | None = None,
+) -> tuple[Sequence[Array], Profile]:
+    """Return the outputs of the function ``entry``, and what its kernels took.
+
+    ``keep`` gets what was built.
+    """
     if how.library:
         program = _dispatched(program, how.library)
     executable = _built(program, how)
+    if keep is not None:
+        keep(executable)
     main = backends.VirtualMachine(executable)[entry]
-    result = main(*given)
+    outputs = translator.flatten(main(*given))
     if how.profile and isinstance(executable, backends.Executable) and executable.native is not None:
-        return result, measured(executable.native, lambda: main(*given))
-    return result, Profile()
+        return outputs, measured(executable.native, lambda: main(*given))
+    return outputs, Profile()
 
 
 def _built(program: relax_ir.IRModule, how: How) -> AnyExecutable:
@@ -219,4 +270,6 @@ def _dispatched(program: relax_ir.IRModule, library: str) -> relax_ir.IRModule:
     Weights that are turned for a product are turned once: what a library is given is made on every
     call.
     """
+    from relay2relax.relax_ir.transform import DispatchCalls, FoldConstant, Sequential
+
     return Sequential([FoldConstant(), DispatchCalls(getattr(backends.libraries, library)())])(program)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from relay2relax.core.amounts import listed
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.nearest import near
@@ -21,9 +22,6 @@ from relay2relax.relay_ir.io.roles import learned_parameters
 from relay2relax.relay_ir.ir.expr import Expr, Var
 from relay2relax.relay_ir.ir.module import IRModule
 from relay2relax.relay_ir.ir.rewrite import substitute
-
-# So many names are listed in a message.
-_MANY = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +110,6 @@ def named_alone(mod: IRModule, name: str, taken: Iterable[str] = (), entry: str 
     given = set(taken)
     left = [one for one in names if one not in given]
     return left[0] if name not in names and len(left) == 1 else name
-
-
-def listed(names: Iterable[str]) -> str:
-    """Return names for a message, the first ones of many."""
-    every = list(names)
-    rest = f" and {len(every) - _MANY} more" if len(every) > _MANY else ""
-    return ", ".join(every[:_MANY]) + rest or "none"
 
 
 def _nearest(found: Account) -> str:

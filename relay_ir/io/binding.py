@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from relay2relax.core.amounts import listed
 from relay2relax.core.dtype import Array, is_float, is_int, numpy_dtype, of_array
 from relay2relax.core.errors import Diagnostic, Relay2RelaxError
 from relay2relax.core.errors.table import relax
-from relay2relax.relay_ir.io.accounting import account, listed, require_complete
+from relay2relax.relay_ir.io.accounting import account, require_complete
 from relay2relax.relay_ir.io.params import bind_params
 from relay2relax.relay_ir.io.roles import fed_parameters
 from relay2relax.relay_ir.ir.module import IRModule

@@ -69,8 +69,6 @@ R2R_EXPORT void r2r_wrong(int64_t* found) { memcpy(found, r2r_last, sizeof r2r_l
 
 # Bytes that nobody limits.
 ANY_SIZE = 0x7FFFFFFFFFFFFFFF
-# What an entry returns that was told to end.
-STOPPED = -0x7FFFFFFFFFFFFFFF
 
 # A loop over so many empty ones is soon over.
 _FEW = 1 << 20

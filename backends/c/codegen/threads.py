@@ -19,6 +19,8 @@ DECLARATION = r"""
 typedef void (*r2r_task)(const void* arguments, int64_t begin, int64_t end);
 void r2r_parallel(r2r_task task, const void* arguments, int64_t total, int worth, int64_t* wrong);
 """
+# What an entry returns that was told to end.
+STOPPED = -0x7FFFFFFFFFFFFFFF
 # For kernels that ask.
 ASKING = "/* Whether the call that wrong belongs to is to end. */\nint r2r_ended(int64_t* wrong);\n"
 
