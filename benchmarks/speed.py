@@ -34,6 +34,8 @@ HEADS = {
 # Who can be held to AVX2, and how; ONNX Runtime asks the processor, and cannot.
 HELD = ("c", "openvino", "pytorch", "inductor")
 _AVX2 = {"ONEDNN_MAX_CPU_ISA": "AVX2", "ATEN_CPU_CAPABILITY": "avx2"}
+# Where inductor keeps what it compiled: not by instruction set, so that each set needs a folder.
+_COMPILED = "TORCHINDUCTOR_CACHE_DIR"
 # What is measured of a model beside its peers: C once more from the cache and on one thread, any
 # batch, peak memory.
 EXTRAS = ("c_cached", *MEASUREMENTS)
@@ -44,7 +46,7 @@ def measure(name: str, case: str, what: Sequence[str], options: Options, found: 
     ``measure.py`` knows it.
     """
     with tempfile.TemporaryDirectory() as cache:
-        environment = {"RELAY2RELAX_CACHE": cache}
+        environment = {"RELAY2RELAX_CACHE": cache, _COMPILED: f"{cache}/inductor"}
         for one in what:
             start = time.perf_counter()
             if one == "c_cached":
@@ -57,8 +59,8 @@ def measure(name: str, case: str, what: Sequence[str], options: Options, found: 
         held = _held_to_avx2()
         for one in HELD if held else ():
             if one in what:
-                asked = ask(one, [case], options.seconds / 2, options.limit, {**environment, **(held or {})})
-                found[f"{one} avx2"] = asked[case]
+                given = {**environment, _COMPILED: f"{cache}/inductor-avx2", **(held or {})}
+                found[f"{one} avx2"] = ask(one, [case], options.seconds / 2, options.limit, given)[case]
 
 
 def _held_to_avx2() -> dict[str, str] | None:
