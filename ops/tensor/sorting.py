@@ -85,7 +85,7 @@ class RelaxTopkAttrs:
 
 
 # Up to here it is quicker to keep the first few in order than to sort everything.
-_FEW = 32
+_FEW = 128
 
 
 def first_compute(data: te.Tensor, axis: int, ascending: bool, count: int) -> te.Tensor:
