@@ -20,8 +20,10 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "numpy.threads.launch": ["check_kernels"],
         "relay.calibration": ["get_calibration_data"],
         "relay.executor": ["create_executor", "load_executor"],
-        "scheduled.schedule_module": ["schedule_module", "transform_params"],
+        "scheduled.schedule_module": ["schedule_module"],
         "targets": ["build"],
+        "tvm.limits": ["within_limits"],
+        "transformed_weights": ["transform_params"],
         "runtime.virtual_machine": ["VirtualMachine"],
     },
 )
@@ -34,8 +36,10 @@ if TYPE_CHECKING:
     from relay2relax.backends.relay.executor import create_executor, load_executor
     from relay2relax.backends.runtime.registry import register_func
     from relay2relax.backends.runtime.virtual_machine import VirtualMachine
-    from relay2relax.backends.scheduled.schedule_module import schedule_module, transform_params
+    from relay2relax.backends.scheduled.schedule_module import schedule_module
     from relay2relax.backends.targets import build
+    from relay2relax.backends.transformed_weights import transform_params
+    from relay2relax.backends.tvm.limits import within_limits
     from relay2relax.backends.vm.executable import Executable
 
 __all__ = [
@@ -52,4 +56,5 @@ __all__ = [
     "register_func",
     "schedule_module",
     "transform_params",
+    "within_limits",
 ]

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from relay2relax import relay_ir, translator
+from relay2relax.backends.tvm.limits import missing_kernels
 from relay2relax.core.dtype import Array
 from relay2relax.core.errors import Diagnostic, ExitCode, Relay2RelaxError
 from relay2relax.graph import MSCGraph
@@ -38,6 +39,8 @@ class Plan:
     tensors that are alive at once, None where extents or branches leave it open. ``operations``
     arithmetic on floats of one run. ``seconds``  what planning took, and about how long building
     and one run take on each backend. ``takers``  which backends take the result, "" where one does.
+    ``missing_kernels``  the operators of which apache-tvm's default pipeline makes no kernels for
+    GPUs, and why: there they get ours, as ``schedule="cuda-missing"`` prints them.
     ``problems``  every mistake, where it cannot be read or translated.
     """
 
@@ -52,6 +55,7 @@ class Plan:
     operations: str = "0"
     seconds: Mapping[str, float] = field(default_factory=dict)
     takers: Mapping[str, str] = field(default_factory=dict)
+    missing_kernels: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Diagnostic, ...] = ()
 
     @property
@@ -114,6 +118,7 @@ class Plan:
             "operations": self.operations,
             "seconds": {name: round(value, 3) for name, value in self.seconds.items()},
             "takers": {name: {"takes": not why, "why_not": why} for name, why in self.takers.items()},
+            "missing_kernels": dict(self.missing_kernels),
             "problems": [
                 {"code": one.kind.code if one.kind is not None else None, "title": one.title, "place": _place(one)}
                 for one in self.problems
@@ -164,6 +169,7 @@ def plan(
         str(described.total.operations),
         {"planning": took, **{one: work.seconds(one) for one in ("numpy", "c", "tvm")}},
         takers(made.module),
+        missing_kernels(made.module),
     )
 
 

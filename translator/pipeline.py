@@ -47,6 +47,7 @@ __all__ = [
     "Via",
     "entry_functions",
     "entry_of",
+    "fuses",
     "lower_to_tir",
     "translate",
     "translation",
@@ -54,6 +55,8 @@ __all__ = [
 ]
 
 Via: TypeAlias = Literal["tir", "graph"]
+
+_MISSING = "cuda-missing"
 
 
 class Options(TypedDict, total=False):
@@ -104,7 +107,9 @@ def translate(
     Branches become Relax's ``if``, recursive functions functions of the Relax module. With
     ``schedule="cpu"`` every operator becomes TensorIR, and the PrimFuncs are fused and carry
     schedules for this machine (:func:`relay2relax.backends.schedule_module`); with ``"cuda"`` they
-    are kernels for GPUs, with ``"cuda:sm_90"`` for those of an architecture.
+    are kernels for GPUs, with ``"cuda:sm_90"`` for those of an architecture. With
+    ``"cuda-missing"`` the program stays as it is, but for kernels in the place of that of which
+    apache-tvm's default pipeline for GPUs makes none.
 
     ``weights`` names parameters that are weights although their values are not bound. They stand
     behind the inputs, which ``num_input`` of ``main`` counts. With a schedule, what depends on them
@@ -112,7 +117,7 @@ def translate(
 
     Functions and regions for external compilers become functions with ``Codegen``, which TVM's
     ``RunCodegen`` looks for; ``partitions="inline"`` puts their bodies in the place of the calls.
-    So does a schedule, which fuses over their bounds.
+    So does a schedule that fuses, over their bounds.
 
     Quantised operators become integer arithmetic, with Relay's bits. With ``qnn="qdq"`` they become
     operators of floats between ``R.dequantize`` and ``R.quantize``, whose results are off by some
@@ -177,7 +182,7 @@ def passage(
     given = relay_ir.IRModule({relay_ir.GlobalVar("main"): mod}) if isinstance(mod, relay_ir.Function) else mod
     check_partitions(partitions)
     check_quantised(qnn)
-    if schedule is not None:
+    if fuses(schedule):
         partitions = "inline"
     entry = entry_of(given)
     if entry is None:
@@ -257,6 +262,11 @@ def _weights_last(program: relax_ir.IRModule, weights: Collection[str]) -> relax
     return replace(program, functions={**program.functions, var: marked})
 
 
+def fuses(schedule: str | None) -> bool:
+    """Whether a schedule makes PrimFuncs of all of a program, and fuses them."""
+    return schedule is not None and schedule.partition(":")[0] != _MISSING
+
+
 def _scheduled(program: relax_ir.IRModule, schedule: str | None) -> relax_ir.IRModule:
     """Return ``program`` with the PrimFuncs of a schedule; None leaves it alone."""
     if schedule is None:
@@ -264,8 +274,9 @@ def _scheduled(program: relax_ir.IRModule, schedule: str | None) -> relax_ir.IRM
     kind, _, arch = schedule.partition(":")
     if kind == "cuda":
         return backends.schedule_module(program, device=device_of(arch or DEFAULT_ARCH))
+    if kind == _MISSING:
+        return backends.within_limits(program, device_of(arch or DEFAULT_ARCH))
     if schedule != "cpu":
-        raise UnsupportedError(
-            mistake(translating.CHOICE, what="schedule", name=repr(schedule), known="'cpu', 'cuda', 'cuda:sm_80'")
-        )
+        known = "'cpu', 'cuda', 'cuda-missing', 'cuda:sm_80'"
+        raise UnsupportedError(mistake(translating.CHOICE, what="schedule", name=repr(schedule), known=known))
     return backends.schedule_module(program)

@@ -4,7 +4,7 @@ as one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from relay2relax.backends.c.stages import Calls
@@ -42,9 +42,11 @@ class Merged:
     made: frozenset[str]
 
 
-def merge_blocks(module: rx.IRModule, apart: Collection[str] = ()) -> Merged:
+def merge_blocks(
+    module: rx.IRModule, apart: Collection[str] = (), only: Callable[[PrimFunc], bool] | None = None
+) -> Merged:
     """Return ``module`` with every run of ``call_tir`` in its functions as one ``call_tir``; those
-    ``apart`` stay as they are.
+    ``apart`` stay as they are, and so do calls of PrimFuncs other than ``only`` these.
 
     The PrimFuncs that only those called are gone. Constant arguments become buffers of known
     content.
@@ -52,7 +54,10 @@ def merge_blocks(module: rx.IRModule, apart: Collection[str] = ()) -> Merged:
     supply = NameSupply()
     for var in module.functions:
         supply.reserve(var.name)
-    plain = {v: executable_form(f) if isinstance(f, PrimFunc) else f for v, f in module.functions.items()}
+    chosen = {v for v, f in module.functions.items() if isinstance(f, PrimFunc) and (only is None or only(f))}
+    plain = {
+        v: executable_form(f) if isinstance(f, PrimFunc) and v in chosen else f for v, f in module.functions.items()
+    }
     module = rx.IRModule(plain, module.attrs)
     functions: dict[rx.GlobalVar, rx.Function | PrimFunc] = {}
     constants: dict[Buffer, Array] = {}
@@ -60,10 +65,11 @@ def merge_blocks(module: rx.IRModule, apart: Collection[str] = ()) -> Merged:
         if isinstance(func, rx.Function) and var.name in apart:
             functions[var] = func
         elif isinstance(func, rx.Function):
-            functions[var] = _Merger(module, functions, constants, supply, var.name).function(func)
+            functions[var] = _Merger(module, chosen, functions, constants, supply, var.name).function(func)
     made = frozenset(func.name for func in functions.values() if isinstance(func, PrimFunc))
     called = _called(functions.values())
-    functions |= {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc) and v in called}
+    kept = called | (module.functions.keys() - chosen)
+    functions |= {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc) and v in kept}
     return Merged(replace(module, functions=functions), constants, made)
 
 
@@ -102,12 +108,14 @@ class _Merger:
     def __init__(
         self,
         module: rx.IRModule,
+        chosen: Collection[rx.GlobalVar],
         functions: dict[rx.GlobalVar, rx.Function | PrimFunc],
         constants: dict[Buffer, Array],
         supply: NameSupply,
         name: str,
     ) -> None:
         self.module = module
+        self.chosen = chosen
         self.functions = functions
         self.constants = constants
         self.supply = supply
@@ -165,7 +173,8 @@ class _Merger:
         match binding.value:
             case rx.CallTIR(func, args):
                 callee = self.module.functions[func]
-                return isinstance(callee, PrimFunc) and not is_interpreted(callee) and all(map(_is_tensor, args))
+                known = func in self.chosen and isinstance(callee, PrimFunc) and not is_interpreted(callee)
+                return known and all(map(_is_tensor, args))
             case rx.Var() as source:
                 return source in current.values
             case rx.TupleGetItem(rx.Var() as source):

@@ -12,22 +12,20 @@ pipeline.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from relay2relax.backends.c.machine import Machine
-from relay2relax.backends.c.merge_calls import merge_blocks
+from relay2relax.backends.c.merge_calls import Merged, merge_blocks
 from relay2relax.backends.c.schedule.schedule import Schedule, schedule
 from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.backends.gpu.device import Device
+from relay2relax.backends.gpu.left import SCHEDULED, left_of
 from relay2relax.backends.gpu.schedule import gpu_schedule
 from relay2relax.backends.numpy.tir import evaluate_prim_func
-from relay2relax.backends.runtime.virtual_machine import VirtualMachine
 from relay2relax.backends.scheduled.plain_loops import plain_loops
-from relay2relax.backends.targets import build
-from relay2relax.core.dtype import Array
 from relay2relax.core.errors import CompilerError
 from relay2relax.core.passes import Rewrites, Sequential, note_rewritten, rewrites_noted
 from relay2relax.relax_ir.ir import expr as rx
@@ -43,6 +41,7 @@ from relay2relax.relax_ir.transform import (
 from relay2relax.relax_ir.transform.lift_transform_params import transform_functions
 from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, rebound
 from relay2relax.relax_ir.transform.rewriting.rewriter import Rewriter
+from relay2relax.tir.analysis.pattern import OpPattern
 from relay2relax.tir.ir.expr import Buffer, Var
 from relay2relax.tir.ir.stmt import (
     Allocate,
@@ -65,7 +64,7 @@ def schedule_module(module: rx.IRModule, machine: Machine | None = None, device:
 
     Of a function with the attribute ``num_input``, parameters behind so many are weights: what
     depends on them alone, packed matrices above all, is computed by ``main_transform_params``, and
-    ``main`` takes its results in their place (``LiftTransformParams``; :func:`transform_params`
+    ``main`` takes its results in their place (``LiftTransformParams``; ``transform_params``
     computes them).
     """
     fold = FoldConstant(evaluate=evaluate_prim_func)
@@ -73,23 +72,23 @@ def schedule_module(module: rx.IRModule, machine: Machine | None = None, device:
     parted = LiftTransformParams()(_Namer(legal).module())
     merged = merge_blocks(parted, apart=transform_functions(parted))
     plan = partial(gpu_schedule, device=device) if device else partial(schedule, machine=machine or _this_machine())
-    scheduler = _Scheduler(merged.module, merged.constants, plan, {} if device is None else {SCHEDULED: True})
+    scheduler = _Scheduler(merged, plan, {} if device is None else {SCHEDULED: True})
     shared = Sequential([EliminateCommonSubexpr(), fold, DeadCodeElimination()])(scheduler.module())
     return LiftTransformParams()(shared)
 
 
-def transform_params(module: rx.IRModule, weights: Sequence[Array]) -> dict[str, Array]:
-    """Return what ``main`` of ``module`` takes in place of ``weights``, by parameter.
-
-    ``weights`` are the fields of the tuple that ``main_transform_params`` takes, in order. Raises
-    Relay2RelaxError where ``module`` has no such function, or a weight does not fit it.
+def with_kernels(module: rx.IRModule, device: Device) -> rx.IRModule:
+    """Return ``module`` with kernels for ``device`` in the place of those PrimFuncs of which
+    apache-tvm's default pipeline makes none (``gpu/left.py``); all else stays as it is.
     """
-    main, ahead = module["main"], module.get_global_var("main_transform_params")
-    assert isinstance(main, rx.Function)
-    alone = {var: f for var, f in module.functions.items() if var is ahead or not isinstance(f, rx.Function)}
-    only = DeadCodeElimination()(rx.IRModule(alone))
-    made = VirtualMachine(build(only, target="numpy"))[ahead.name](tuple(weights))
-    return {param.name: value for param, value in zip(main.params[main.num_input :], made, strict=True)}
+    merged = merge_blocks(module, only=lambda func: bool(left_of(func)))
+    if not merged.made:
+        return module
+    # Of loops without blocks apache-tvm would take some for element-wise, and fuse them.
+    attrs = {SCHEDULED: True, "op_pattern": int(OpPattern.OPAQUE)}
+    made = _Scheduler(merged, partial(gpu_schedule, device=device), attrs, merged.made).module()
+    gone = {var for var in merged.module.functions if var.name in merged.made}
+    return replace(made, functions={var: func for var, func in made.functions.items() if var not in gone})
 
 
 def _this_machine() -> Machine:
@@ -97,10 +96,6 @@ def _this_machine() -> Machine:
         return find_compiler().machine
     except CompilerError:
         return Machine()
-
-
-# The attribute of functions that says that apache-tvm has no loops to bind in them.
-SCHEDULED = "tirx.is_scheduled"
 
 
 @dataclass(slots=True)
@@ -146,22 +141,23 @@ class _Namer(Mutator):
 class _Scheduler(Rewriter):
     """Replaces the call of a run of stages by calls of its scheduled groups.
 
-    What makes weights of weights stays as it is.
+    What makes weights of weights stays as it is, and with ``only`` whatever is called otherwise.
     """
 
     def __init__(
         self,
-        mod: rx.IRModule,
-        constants: Mapping[Buffer, Array],
+        merged: Merged,
         plan: Callable[..., Schedule],
         attrs: Mapping[str, Any],
+        only: Collection[str] | None = None,
     ) -> None:
-        super().__init__(mod)
-        self.constants = constants
+        super().__init__(merged.module)
+        self.constants = merged.constants
         self.plan = plan
         self.attrs = attrs
+        self.only = only
         self.weights: set[rx.Expr] = set()
-        self.apart = transform_functions(mod)
+        self.apart = () if only is not None else transform_functions(merged.module)
         self.as_it_is = False
 
     def params(self, name: str, func: rx.Function) -> tuple[Sequence[rx.Var], dict[str, Any]]:
@@ -173,6 +169,8 @@ class _Scheduler(Rewriter):
 
     def value(self, value: rx.Expr) -> rx.Expr:
         if self.as_it_is or not isinstance(value, rx.CallTIR):
+            return value
+        if self.only is not None and value.func.name not in self.only:
             return value
         func = self.mod.functions[value.func]
         assert isinstance(func, PrimFunc)

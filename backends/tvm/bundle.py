@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from relay2relax.backends.tvm.cuda import compiled, gpu_target, host_is_watched, refuse_touching
+from relay2relax.backends.tvm.cuda import compiled, device_for, gpu_target, host_is_watched, refuse_touching
 from relay2relax.backends.tvm.limits import within_limits
 from relay2relax.relax_ir.ir.expr import IRModule
 from relay2relax.relax_ir.tvm_bridge import to_tvm, tvm_errors
@@ -29,7 +29,7 @@ def runtime_library(mod: IRModule, arch: str | None = None, graphs: bool = False
     Raises TvmError where apache-tvm cannot build it, UnsupportedError for what cannot be lowered,
     and CompilerError where nvrtc is needed and missing.
     """
-    module = to_tvm(within_limits(mod))
+    module = to_tvm(within_limits(mod, None if arch is None else device_for({"arch": arch})))
     import tvm
     from tvm import relax
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from relay2relax.backends.gpu.device import DEFAULT_ARCH, DEVICES, Device
 from relay2relax.backends.tvm.limits import within_limits
 from relay2relax.core.errors import CompilerError, Diagnostic, UnsupportedError
 from relay2relax.core.errors.table import running
@@ -62,7 +63,7 @@ def device_sources(mod: IRModule, target: Mapping[str, Any]) -> list[str]:
 
     Raises TvmError where it cannot, and UnsupportedError for what cannot be lowered.
     """
-    module = to_tvm(within_limits(mod))
+    module = to_tvm(within_limits(mod, device_for(target)))
     import tvm
     from tvm import relax
 
@@ -70,6 +71,13 @@ def device_sources(mod: IRModule, target: Mapping[str, Any]) -> list[str]:
         built = relax.build(module, target=tvm.target.Target(dict(target), host="llvm"))
     refuse_touching(touching)
     return _sources(built.mod)
+
+
+def device_for(target: Mapping[str, Any]) -> Device:
+    """Return the device whose kernels a target is given; for others than NVIDIA's, and for newer
+    ones, any will do.
+    """
+    return DEVICES.get(str(target.get("arch")), DEVICES[DEFAULT_ARCH])
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from relay2relax.backends.tvm.cuda import host_is_watched, refuse_touching
+from relay2relax.backends.tvm.cuda import device_for, host_is_watched, refuse_touching
 from relay2relax.backends.tvm.limits import within_limits
 from relay2relax.backends.tvm.machine import Built, TvmFunction, TvmMachine
 from relay2relax.core.errors import ExecutionError
@@ -32,15 +32,17 @@ def build(mod: IRModule, target: str = "llvm", device: str | None = None) -> Tvm
     lowered, and ExecutionError where there is no such device.
     """
     device = device or os.environ.get(DEVICE_VARIABLE, "cpu")
-    mod = within_limits(mod)
-    module = to_tvm(mod)
     found: Any = target
-    if device != "cpu":
+    if device == "cpu":
+        mod = within_limits(mod)
+    else:
         import tvm
 
         if not tvm.device(device, 0).exist:
             raise ExecutionError(f"apache-tvm finds no device {device!r} here", kind=running.TVM)
         found = tvm.target.Target.from_device(tvm.device(device, 0))
+        mod = within_limits(mod, device_for(found.attrs))
+    module = to_tvm(mod)
     from tvm import relax
 
     with tvm_errors(f"apache-tvm cannot build the module for {target}"):

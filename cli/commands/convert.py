@@ -104,8 +104,8 @@ def run(asked: Conversion, check: bool | None, as_json: bool) -> None:
     ``<name>.summary.json`` into ``out``, or ``<name>_relax``.
 
     Params that are not bound are parameters of ``main`` behind its inputs, and the arrays of the
-    ``.safetensors`` file have the parameters' names in the script. With a schedule they are what
-    ``main_transform_params`` makes of the params.
+    ``.safetensors`` file have the parameters' names in the script. With a schedule that fuses they
+    are what ``main_transform_params`` makes of the params.
 
     With ``check`` the files are read anew and compared with Relay; with None where that is quick.
     """
@@ -161,7 +161,7 @@ def dry_run(asked: Conversion, as_json: bool) -> None:
         made = form.translated(module, bound, weights, extents)
         return made.module, made.graph
 
-    lowered = form.via == "tir" or form.schedule is not None
+    lowered = form.via == "tir" or translator.fuses(form.schedule)
     showing.show(asked.model, folder, names, module, given, translated, lowered, as_json)
 
 
@@ -349,10 +349,10 @@ def _beside(
     values: Mapping[str, Array],
     schedule: str | None,
 ) -> _Weights:
-    """Return what ``main`` takes in the place of ``values``: with a schedule some as they are, the
-    others packed.
+    """Return what ``main`` takes in the place of ``values``: with a schedule that fuses some as
+    they are, the others packed.
     """
-    if not values or schedule is None:
+    if not values or not translator.fuses(schedule):
         return _Weights(values)
     main = _main(relax)
     inputs = {param.name for param in main.params[: main.num_input]}

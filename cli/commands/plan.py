@@ -99,5 +99,7 @@ def _details(plan: Plan) -> Iterator[str]:
     for name, why in plan.takers.items():
         if why:
             yield f"not taken by {name}: {why}"
+    for name, why in plan.missing_kernels.items():
+        yield f"kernels of ours on GPUs: {name}: {why}"
     receipt = ", ".join(f"{count} {fate}" for fate, count in plan.receipt.items())
     yield f"receipt: {receipt}"

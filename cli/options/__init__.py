@@ -23,6 +23,7 @@ class Schedule(str, Enum):
 
     CPU = "cpu"
     CUDA = "cuda"
+    CUDA_MISSING = "cuda-missing"
 
 
 class Partitions(str, Enum):
@@ -184,7 +185,7 @@ PartitionsOption = Annotated[
     typer.Option(
         "--partitions",
         help="Functions for external compilers stay functions, for RunCodegen, or give way to their bodies; with "
-        "--schedule they always do.",
+        "schedules that fuse they always do.",
     ),
 ]
 QuantisedOption = Annotated[

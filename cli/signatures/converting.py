@@ -36,8 +36,8 @@ from relay2relax.cli.options.models import reads_a_model
 
 def _schedule(schedule: Schedule | None, arch: str | None) -> str | None:
     """Return a schedule, and for which GPUs it is, in the words of ``translator.translate``."""
-    if arch is not None and schedule is not Schedule.CUDA:
-        raise typer.BadParameter("only --schedule cuda is for an architecture", param_hint="--arch")
+    if arch is not None and schedule not in (Schedule.CUDA, Schedule.CUDA_MISSING):
+        raise typer.BadParameter("only --schedule cuda and cuda-missing are for an architecture", param_hint="--arch")
     return schedule and schedule.value + (f":{arch}" if arch else "")
 
 
@@ -58,12 +58,13 @@ def convert(
         typer.Option(
             "--schedule",
             help="Fuse PrimFuncs and give them schedules, or kernels of GPUs, for TVM's default pipeline to build; "
-            "params that are not bound are packed ahead, as main_transform_params does it.",
+            "params that are not bound are packed ahead, as main_transform_params does it. With cuda-missing fuse "
+            "nothing, and make those kernels that TVM's pipeline does not.",
         ),
     ] = None,
     arch: Annotated[
         Optional[str],
-        typer.Option("--arch", help="The GPUs that --schedule cuda is for, such as sm_90 [default: sm_80]."),
+        typer.Option("--arch", help="The GPUs that schedules for them are for, such as sm_90 [default: sm_80]."),
     ] = None,
     partitions: PartitionsOption = Partitions.KEEP,
     qnn: QuantisedOption = Quantised.INTEGER,

@@ -14,6 +14,7 @@ import numpy as np
 from relay2relax.core.dtype import Array, Numbers, numpy_dtype
 from relay2relax.core.errors.table import operators
 from relay2relax.ops.common import layout_rules
+from relay2relax.ops.common.limits import shapes_of
 from relay2relax.ops.common.shapes import check_groups, tensor
 from relay2relax.ops.common.windows import Window, check_positions, pad_array, windows_of
 from relay2relax.ops.nn.convolution_rules import (
@@ -40,7 +41,7 @@ from relay2relax.ops.nn.convolution_rules import (
 from relay2relax.ops.registry.fusion import Fusion
 from relay2relax.ops.registry.precision import Precision
 from relay2relax.ops.registry.record import Emit, Expanded, OpDef, OpError, V
-from relay2relax.ops.registry.script import Script
+from relay2relax.ops.registry.script import Limit, Script, Types
 from relay2relax.ops.registry.types import TensorType, Type
 from relay2relax.tir import te
 from relay2relax.tir.analysis.pattern import OpPattern
@@ -215,6 +216,15 @@ def conv_relax(e: Emit[V], record: OpDef, attrs: ConvAttrs, data: V, weight: V) 
     return to_layout(e, result, call.data, call.out)
 
 
+def _several_in_a_group(attrs: ConvAttrs, types: Types) -> bool:
+    """Whether a group has several channels of the result."""
+    shape = shapes_of(types)[1]
+    return attrs.groups > 1 and shape[attrs.kernel_layout.index("O")] != attrs.groups
+
+
+_GROUPS = Limit("apache-tvm puts a loop inside of the sum where a group has several channels", _several_in_a_group)
+
+
 def convolution(attrs_class: type[ConvAttrs], doc: str) -> OpDef:
     """Return the record of the convolution over the spatial axes of ``attrs_class``."""
     rank = len(attrs_class.spatial)
@@ -242,6 +252,7 @@ def convolution(attrs_class: type[ConvAttrs], doc: str) -> OpDef:
             f"data, weight, strides={ones}, padding={zeros}, dilation={ones}, groups=1, {layouts}, out_layout=None, "
             "out_dtype=None",
             omit=("channels", "kernel_size"),
+            gpu_limits=(_GROUPS,),
         ),
         layout=layout_rules.convolution,
         fusion=Fusion(OpPattern.OUT_ELEMWISE_FUSABLE),

@@ -65,7 +65,8 @@ class Script:
     arguments.
 
     ``since`` is the first release of TVM that has the operator. ``limits`` are the calls that
-    apache-tvm is not given, the first that applies says why. ``spread`` says how results lie on a
+    apache-tvm is not given, the first that applies says why; ``gpu_limits`` those of which it makes
+    no kernels for GPUs, with its default pipeline of 0.27. ``spread`` says how results lie on a
     mesh of devices, None where TVM does not spread them.
     """
 
@@ -76,4 +77,5 @@ class Script:
     positional: tuple[str, ...] = ()
     since: str = OLDEST
     limits: tuple[Limit, ...] = ()
+    gpu_limits: tuple[Limit, ...] = ()
     spread: Spread | None = None

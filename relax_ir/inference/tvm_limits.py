@@ -15,12 +15,14 @@ from relay2relax.ops.registry.record import OpDef
 from relay2relax.ops.registry.script import Types
 
 
-def limit_of(op: OpDef, attrs: Any, types: Callable[[], Types]) -> str:
-    """Return why apache-tvm is not given this call, "" where it can be.
+def limit_of(op: OpDef, attrs: Any, types: Callable[[], Types], gpu: bool = False) -> str:
+    """Return why apache-tvm is not given this call, for processors or for a ``gpu``, "" where it
+    can be.
 
     ``types`` are asked for where they matter.
     """
-    if op.script is None or not op.script.limits:
+    limits = () if op.script is None else op.script.limits + (op.script.gpu_limits if gpu else ())
+    if not limits:
         return ""
     given = types()
-    return next((one.why for one in op.script.limits if one.applies(attrs, given)), "")
+    return next((one.why for one in limits if one.applies(attrs, given)), "")
