@@ -146,6 +146,10 @@ PROGRAMS: Mapping[str, tuple[str, str]] = {
         "%x: Tensor[(5, 7), float32], %y: Tensor[(5, 7), float32]",
         "sqrt(abs(subtract(multiply(sigmoid(%x), %y), divide(%x, 3f))))",
     ),
+    "powers": (
+        "%x: Tensor[(5, 7), float32], %y: Tensor[(5, 7), float32]",
+        "add(power(%x, 3f), sqrt(power(%y, 2f)))",
+    ),
     "constant_folding": (
         "%x: Tensor[(4, 16), float32], %w: Tensor[(8, 16), float32], %ws: Tensor[(8, 1), float32]",
         "nn.dense(%x, multiply(%w, exp(%ws)), units=8)",

@@ -22,6 +22,7 @@ from relay2relax.backends.c.fusion.interleave import split_interleaved
 from relay2relax.backends.c.fusion.layout import channels_last
 from relay2relax.backends.c.fusion.memory import made_of, not_spread
 from relay2relax.backends.c.fusion.placement import place_parts
+from relay2relax.backends.c.fusion.powers import multiply_powers
 from relay2relax.backends.c.fusion.recurrence import batch_recurrences
 from relay2relax.backends.c.fusion.rows import fuse_rows
 from relay2relax.backends.c.fusion.rule import Fusion, Rule
@@ -129,6 +130,11 @@ RULES: tuple[Rule, ...] = (
         "into others (bytes/rounding.py).",
         _round_at_once,
         native=True,
+    ),
+    Rule(
+        "c.MultiplyPowers",
+        "Squares, cubes and fourth powers become products; before inlining, to which a power is dear (powers.py).",
+        lambda f: f.of(multiply_powers(f.stages)),
     ),
     Rule(
         "c.WidenFactors",

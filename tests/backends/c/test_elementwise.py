@@ -119,3 +119,19 @@ def test_guarded_operands_are_read_only_where_the_guard_allows() -> None:
     shifted = te.compute((9,), lambda i: Select(i > 4, if_then_else(i < 8, x[i], none), none), "shifted")
     units, _ = generate([te.create_prim_func([x], [shifted])], Machine())
     assert not any("const float v" in unit.text for unit in units)
+
+
+@pytest.mark.parametrize(("exponent", "called"), [(2.0, 0), (3.0, 0), (4.0, 0), (5.0, 1), (2.5, 1)])
+def test_small_powers_are_products(exponent: float, called: int) -> None:
+    x = te.placeholder((32,), "float32", "x")
+    power = te.compute((32,), lambda i: Call("pow", (x[i], const(exponent, "float32")), "float32"), "power")
+    func = te.create_prim_func([x], [power])
+    units, _ = generate([func], Machine(), {})
+    assert sum(unit.text.count(" = powf(") for unit in units) == called
+    data = np.append(np.linspace(-4, 4, 29, dtype=np.float32), np.array([np.inf, -np.inf, np.nan], np.float32))
+    result = np.zeros(32, np.float32)
+    compile_prim_funcs([func]).call("main", data, result)
+    # Of negative numbers other powers are NaN.
+    with np.errstate(invalid="ignore"):
+        expected = np.power(data.astype(np.float64), exponent)
+    np.testing.assert_allclose(result, expected, rtol=3e-7)
