@@ -8,7 +8,7 @@ many bytes.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,14 +42,15 @@ def _dense(rows: int, reduced: int, columns: int) -> Micro:
     return Micro(body, {"x": (rows, reduced)}, {"w": (columns, reduced)}, 2 * rows * reduced * columns)
 
 
-def _convolution(channels: int, filters: int, extent: int, kernel: int, groups: int = 1) -> Micro:
+def _convolution(channels: int, filters: int, extent: int, kernel: int, groups: int = 1, stride: int = 1) -> Micro:
     side = kernel // 2
     body = (
-        f"nn.conv2d(%x, %w, padding=[{side}, {side}, {side}, {side}], groups={groups}, "
+        f"nn.conv2d(%x, %w, strides=[{stride}, {stride}], padding=[{side}, {side}, {side}, {side}], groups={groups}, "
         f"channels={filters}, kernel_size=[{kernel}, {kernel}])"
     )
     weights = (filters, channels // groups, kernel, kernel)
-    return Micro(body, {"x": (1, channels, extent, extent)}, {"w": weights}, 2 * math.prod(weights) * extent**2)
+    results = (extent // stride) ** 2
+    return Micro(body, {"x": (1, channels, extent, extent)}, {"w": weights}, 2 * math.prod(weights) * results)
 
 
 def _scaled(plain: Micro, channels: int) -> Micro:
@@ -92,9 +93,36 @@ CASES: dict[str, Micro] = {
 }
 
 
+def _resnet_50() -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield channels, filters, extent, kernel and stride of each convolution of ResNet-50, once."""
+    yield 3, 64, 224, 7, 2
+    given = 64
+    for width, extent in ((64, 56), (128, 28), (256, 14), (512, 7)):
+        stride = 1 if width == 64 else 2
+        yield given, width, extent * stride, 1, 1
+        yield width, width, extent * stride, 3, stride
+        yield given, 4 * width, extent * stride, 1, stride
+        yield width, 4 * width, extent, 1, 1
+        yield 4 * width, width, extent, 1, 1
+        if stride == 2:
+            yield width, width, extent, 3, 1
+        given = 4 * width
+
+
+# Products and convolutions of which the least share is asked.
+LARGE: dict[str, Micro] = {
+    **{f"matmul {size}³": _dense(size, size, size) for size in (256, 512, 1024, 2048)},
+    **{
+        f"conv {kernel}×{kernel} {channels}→{filters} at {extent}²"
+        + ("" if stride == 1 else f" by {stride}"): _convolution(channels, filters, extent, kernel, 1, stride)
+        for channels, filters, extent, kernel, stride in _resnet_50()
+    },
+}
+
+
 def case(name: str) -> Case:
-    """Return one of ``CASES`` with arguments."""
-    chosen = CASES[name]
+    """Return one of ``CASES`` or ``LARGE`` with arguments."""
+    chosen = CASES.get(name) or LARGE[name]
     shapes = {**chosen.inputs, **chosen.weights}
     params = ", ".join(f"%{one}: Tensor[({', '.join(map(str, shape))},), float32]" for one, shape in shapes.items())
     text = f'#[version = "0.0.5"]\ndef @main({params.replace(",)", ")")}) {{\n  {chosen.body}\n}}\n'

@@ -12,6 +12,8 @@ PREFETCH = "prefetch"
 # What the compiler is not to move loads across: those of numbers that only the end of a tile needs
 # would take registers from its sums through the whole loop.
 FENCE = "fence"
+# What a loop is annotated with of which the compiler is to write out so many steps.
+STEPS = "steps"
 # Four neighbouring bytes as an int32, and the sum of such a quad's products, added to a sum: of
 # unsigned bytes, or of signed ones, with signed ones.
 READ = "quad"

@@ -35,11 +35,11 @@ class Machine:
     """Bytes of a vector register, how many there are, the work that is worth a second thread (in
     operations on memory; None where nothing is), the bytes of a core's first and second cache, and
     how many of the second's it gets in a cycle, those of a line, and how many before it is read
-    memory is asked for; multiply-adds and loads of whole vectors that begin
-    in a cycle, cycles until the sum of a multiply-add is there, and whether one reads a single
-    number from memory for all lanes; the dtype of the bytes that it multiplies with int8, None
-    where it has no instruction for them, and whether one adds up four such products; and whether
-    convolutions may be transformed, which spreads what is not a number.
+    memory is asked for; multiply-adds and loads of whole vectors that begin in a cycle, cycles
+    until the sum of a multiply-add is there, and whether one reads a single number from memory for
+    all lanes; how many steps of a sum the compiler writes out; the dtype of the bytes that it
+    multiplies with int8, None where it has no instruction for them, and whether one adds up four
+    such products; and whether convolutions may be transformed, which spreads what is not a number.
     """
 
     vector_bytes: int = 32
@@ -54,6 +54,7 @@ class Machine:
     loads: int = 2
     latency: int = 4
     broadcasts: bool = False
+    steps: int = 1
     byte: str | None = "uint8"
     fours: bool = True
     transforms: bool = True

@@ -48,6 +48,9 @@ _FLAGS = (
 # widest that generated code has a type for.
 _VECTOR_BITS = ("__ARM_FEATURE_SVE_BITS", "__riscv_v_min_vlen")
 _WIDEST = 64
+# So many steps of a sum are written out for NEON: registers are many and short there, and loads
+# reach far from an address.
+_STEPS = 4
 _CANDIDATES = ("cc", "gcc", "clang")
 _HELP = (
     "install gcc or clang, name a compiler in the environment variable CC, or install the extra: "
@@ -80,13 +83,14 @@ class Compiler:
             size = max(size, min(int(self.macros.get(name, "0")) // 8, _WIDEST))
         # On AArch64 and RISC-V compilers load early, and need registers for that.
         many = not self.macros.keys().isdisjoint(("__aarch64__", "__riscv_v_min_vlen"))
-        registers = 32 if wide else 24 if many else 16
+        neon = "__aarch64__" in self.macros and size == 16
+        registers = 32 if wide else 23 if neon else 24 if many else 16
+        steps = _STEPS if neon else 1
         first, second = own_caches() if self.here else (Machine().first_cache_bytes, Machine().cache_bytes)
         byte = "int8" if "__ARM_FEATURE_DOTPROD" in self.macros else "uint8" if "__x86_64__" in self.macros else None
         fours = not self.macros.keys().isdisjoint(("__AVX512VNNI__", "__AVXVNNI__", "__ARM_FEATURE_DOTPROD"))
-        return Machine(
-            size, registers, first_cache_bytes=first, cache_bytes=second, broadcasts=wide, byte=byte, fours=fours
-        )
+        found = Machine(size, registers, broadcasts=wide, steps=steps, byte=byte, fours=fours)
+        return replace(found, first_cache_bytes=first, cache_bytes=second)
 
     @property
     def flags(self) -> tuple[str, ...]:

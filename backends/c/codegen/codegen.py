@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
 
-from relay2relax.backends.c.access import FENCE, PREFETCH
+from relay2relax.backends.c.access import FENCE, PREFETCH, STEPS
 from relay2relax.backends.c.codegen.expression import (
     Atom,
     CExpr,
@@ -320,10 +320,12 @@ class _Writer:
         apart = "R2R_APART " if chooses_around_loops(stmt.body) else ""
         first = (apart + self.way_out(extent, stmt.body)).rstrip()
         piece = self.piece(stmt, stmt.body)
+        if STEPS in stmt.annotations:
+            self.line(f"#pragma GCC unroll {stmt.annotations[STEPS]}")
         if not piece:
             self.braced(self.loop_head(stmt, "0", self.exprs.expr(extent)), stmt.body, first)
             return
-        independent = [self.lines.pop()] if stmt.kind is LoopKind.VECTORIZED else []
+        independent = [self.lines.pop()] if stmt.kind is LoopKind.VECTORIZED or STEPS in stmt.annotations else []
         end = render(self.parenthesised(extent))
         self.lines += ["  " * (self.depth - 1) + one for one in self.in_pieces(c_type(stmt.var.dtype), "0", end, piece)]
         self.lines += independent

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from relay2relax.backends.c.access import STEPS
 from relay2relax.backends.c.stages import Axis, Stage, flat_index
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.simplify import EXTENTS, limits, simplify
@@ -147,8 +148,13 @@ def at(stmt: Stmt, var: Var, value: PrimExpr) -> Stmt:
     return substitute_stmt(stmt, {var: value})
 
 
-def serial(axes: Sequence[Axis], body: Stmt) -> Stmt:
-    """Return plain loops over ``axes`` around ``body``."""
+def serial(axes: Sequence[Axis], body: Stmt, steps: int = 1) -> Stmt:
+    """Return plain loops over ``axes`` around ``body``; of the innermost, so many ``steps`` are
+    written out.
+    """
+    if steps > 1 and axes:
+        *axes, last = axes
+        body = For(last.var, last.extent, body, annotations={STEPS: steps})
     return Nest(tuple((axis.var, axis.extent, LoopKind.SERIAL) for axis in axes)).around(body)
 
 

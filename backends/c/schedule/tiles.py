@@ -253,9 +253,9 @@ class _Tile:
             return BufferStore(acc, place, binary("+", BufferLoad(acc, place), binary("*", value, vector)))
 
         if not shared:
-            return serial(reduction.axes, each(update))
-        steps = block(*self.fetched(reduction.axes), unrolled(self.vectors, load), each(update))
-        return serial(reduction.axes, steps)
+            return serial(reduction.axes, each(update), self.machine.steps)
+        step = block(*self.fetched(reduction.axes), unrolled(self.vectors, load), each(update))
+        return serial(reduction.axes, step, self.machine.steps)
 
     def fetched(self, axes: Sequence[Axis]) -> Iterator[Stmt]:
         """Yield what asks ahead for as much of the panels as a step of the reduced ``axes`` reads.
