@@ -49,6 +49,10 @@ PROGRAMS: Mapping[str, tuple[str, str]] = {
         "%x: Tensor[(1, 16, 8, 8), float32], %w: Tensor[(16, 1, 3, 3), float32]",
         "nn.conv2d(%x, %w, padding=[1, 1, 1, 1], groups=16)",
     ),
+    "depthwise_rows": (
+        "%x: Tensor[(1, 8, 36, 36), float32], %v: Tensor[(32, 8, 1, 1), float32], %w: Tensor[(32, 1, 3, 3), float32]",
+        "nn.conv2d(nn.relu(nn.conv2d(%x, %v)), %w, padding=[1, 1, 1, 1], strides=[2, 2], groups=32)",
+    ),
     "group_conv": (
         "%x: Tensor[(1, 8, 5, 5), float32], %w: Tensor[(32, 4, 3, 3), float32]",
         "nn.conv2d(%x, %w, groups=2)",

@@ -329,6 +329,14 @@ class ExpressionWriter:
         if not mentions(expr, lane):
             return self.expr(expr), False
         match expr:
+            case Call("if_then_else", (condition, *branches)) if not mentions(condition, lane):
+                values = [self.vector_value(branch, lane, lanes) for branch in branches]
+                vector = f"{c_type(expr.dtype)}x{lanes}"
+                parts = [value[0] if value[1] else spread(value[0], vector) for value in values if value is not None]
+                if len(parts) < len(values):
+                    return None
+                then, otherwise = (Convert(vector, part) for part in parts)
+                return Conditional(self.expr(condition), then, otherwise), True
             case Call(name, args) if name in _VECTORS:
                 return self.vector_call(name, args, expr.dtype, lane, lanes)
             case Cast(dtype, value):

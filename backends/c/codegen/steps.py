@@ -14,7 +14,7 @@ from relay2relax.tir.ir.expr import Binary, Buffer, Cast, IntImm, PrimExpr, Var,
 from relay2relax.tir.ir.stmt import Allocate, For, If, Let, Seq, Stmt, While
 
 # Temporaries up to this size live on the stack.
-_STACK_BYTES = 1 << 16
+_STACK_BYTES = 1 << 17
 _ONE = IntImm(1, "int64")
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.schedule.product import Product, stride
-from relay2relax.backends.c.stages import Axis
+from relay2relax.backends.c.stages import Axis, points
 from relay2relax.core.dtype import bits
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.extent import static
@@ -21,6 +21,8 @@ from relay2relax.tir.ir.expr import BufferLoad, IntImm, PrimExpr, Var, binary
 _MOST = 8
 # Cycles of a step besides those of its arithmetic.
 _AROUND = 0.5
+# Least parts of rows where cores have those.
+_PARTS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,30 +78,67 @@ def tile_shape(
 
 
 def parts_around_panels(
-    product: Product, outer: Sequence[Axis], inner: list[Axis], panels: PrimExpr, machine: Machine
+    product: Product, outer: Sequence[Axis], inner: list[Axis], panels: PrimExpr, results: int | None, machine: Machine
 ) -> tuple[list[Axis], list[Axis], dict[Var, PrimExpr]]:
     """Return the axes around the panels, those within, and what steps that were cut are.
 
+    There are so many ``results`` in all, None where that is not known, or cores have no parts.
+
     Every panel meets all points of the axes within, and reads their single numbers once more. Where
     these do not stay in a core's own cache, panels meet one part of them after the other: all
-    panels are read for each part, but the single numbers once.
+    panels are read for each part, but the single numbers once. So it is as well where a core that
+    has some panels and all rows would fetch more than one that has some rows and all panels.
     """
     count, single, vector = static(panels), _bytes(product.single, outer), _bytes(product.vector, outer)
     extents = [static(axis.extent) for axis in inner]
-    most = machine.cache_bytes // 2
-    if count is None or single is None or vector is None or None in extents or not inner or single <= most:
+    if count is None or single is None or vector is None or None in extents or not inner:
         return [], inner, {}
-    number, held = 0, -(-single // (extents[0] or 1))
-    while number + 1 < len(inner) and 2 * held > most:
-        number += 1
-        held = -(-held // (extents[number] or 1))
-    axis, extent = inner[number], extents[number] or 1
-    least = -(-extent // max(1, most // held))
+    known, most = [one or 1 for one in extents], machine.cache_bytes // 2
+    if single > most:
+        number, held = 0, -(-single // known[0])
+        while number + 1 < len(inner) and 2 * held > most:
+            number += 1
+            held = -(-held // known[number])
+        least = -(-known[number] // max(1, most // held))
+        around, within, steps = _cut(inner, known, number, least, 2 * least)
+        if (static(points(around)) or 1) * vector + single < count * single:
+            return around, within, steps
+    if results is not None and points(outer) == IntImm(1) and _by_rows(product, single, vector, results):
+        # Where panels stay in the first cache, each tile meets all of them. Depthwise, lines of
+        # tiles share rows of the image.
+        near = 2 * vector <= machine.first_cache_bytes and not product.paired
+        number = 0
+        while number + 1 < len(inner) and math.prod(known[: number + 1]) < _PARTS:
+            number += 1
+        least = known[number] if near else -(-_PARTS // math.prod(known[:number]))
+        return _cut(inner, known, number, least, 4 * least)
+    return [], inner, {}
+
+
+def _by_rows(product: Product, single: int, vector: int, results: int) -> bool:
+    """Whether cores share rows out rather than panels.
+
+    Who has some panels reads all single numbers, and leaves others to fetch its columns; who has
+    some rows reads all panels. A depthwise convolution finds its rows or channels where the product
+    before it left them, which is taken to have a third as many inputs.
+    """
+    columns = static(product.along.extent) or 1
+    size = bits(product.vector.buffer.dtype) // 8
+    if product.paired:
+        return single > columns * columns * size // 4
+    return single + results * size > vector
+
+
+def _cut(
+    inner: list[Axis], extents: Sequence[int], number: int, least: int, most: int
+) -> tuple[list[Axis], list[Axis], dict[Var, PrimExpr]]:
+    """Return ``parts_around_panels`` for ``least`` parts of the axis ``number`` or more, at most
+    ``most``.
+    """
+    axis, extent = inner[number], extents[number]
+    least = min(least, extent)
     # The last part may begin earlier, and repeats what is done: the fewer steps, the better.
-    parts = min(range(least, min(2 * least, extent) + 1), key=lambda parts: (-(-extent // parts) * parts, parts))
-    rounds = parts * math.prod(one or 1 for one in extents[:number])
-    if rounds * vector + single >= count * single:
-        return [], inner, {}
+    parts = min(range(least, min(most, extent) + 1), key=lambda parts: (-(-extent // parts) * parts, parts))
     near = -(-extent // parts)
     part, step = Var("part"), Var(axis.var.name)
     place: PrimExpr = binary("+", binary("*", part, IntImm(near)), step)

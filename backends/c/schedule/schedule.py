@@ -24,6 +24,7 @@ from relay2relax.backends.c.schedule.in_place import write_over
 from relay2relax.backends.c.schedule.loops import FlatViews, parallel
 from relay2relax.backends.c.schedule.reduction import schedule_reduction
 from relay2relax.backends.c.schedule.vectors import fit_registers
+from relay2relax.backends.c.schedule.windows import with_windows
 from relay2relax.backends.c.schedule.winograd import with_winograd
 from relay2relax.backends.c.stage_printer import StagePrinter
 from relay2relax.backends.c.stages import (
@@ -108,6 +109,13 @@ RULES: tuple[Rule, ...] = (
         "Convolutions of 3x3 multiply less often where that pays; apache-tvm's rewriting of storage gives their "
         "temporaries away too early (winograd.py).",
         lambda f: replace(f, program=with_winograd(f.program, f.machine)),
+        native=True,
+    ),
+    Rule(
+        "c.FuseWindows",
+        "Depthwise convolutions and what makes their images become one stage that runs by blocks of rows; when it is "
+        "known which convolutions multiply less often (windows.py).",
+        lambda f: replace(f, program=with_windows(f.program, f.given, f.machine)),
         native=True,
     ),
     Rule(
@@ -259,7 +267,8 @@ def _blocks(
             (stage,) = stages
             inner = replace(stage, axes=tuple(axis for axis in stage.axes if axis.var not in own))
             tiled = schedule_contraction(stage, machine, is_constant, own)
-            *packing, main = tiled or [schedule_reduction(inner, within)]
+            plain = schedule_elementwise if stage.reduction is None else schedule_reduction
+            *packing, main = tiled or [plain(inner, within)]
             before += (("packing", one) for one in packing)
             parts.append(main)
     body: Stmt = Seq(tuple(parts))

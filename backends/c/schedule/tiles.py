@@ -6,6 +6,7 @@ it lies, or from panels into which it was packed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -79,7 +80,9 @@ def tiled(stage: Stage, product: Product, machine: Machine, around: frozenset[Va
         step = Var("tile")
         inner.append(Axis(step, ceiling(rows_axis.extent, rows)))
         body = tile.body(rows_axis, clamp_start(step, rows, rows_axis.extent), rows)
-    around_panels, inner, known = parts_around_panels(product, outer, inner, panels, machine)
+    shared_out = not around and (static(work) or 0) >= (machine.parallel_work or math.inf)
+    results = static(points(stage.axes)) if shared_out else None
+    around_panels, inner, known = parts_around_panels(product, outer, inner, panels, results, machine)
     axes = [*outer, *around_panels, Axis(panel, panels), *inner]
     if known:
         body = substitute_stmt(body, known)
@@ -260,10 +263,11 @@ class _Tile:
     def fetched(self, axes: Sequence[Axis]) -> Iterator[Stmt]:
         """Yield what asks ahead for as much of the panels as a step of the reduced ``axes`` reads.
 
-        Panels follow each other in memory, so that the next one is there when this one ends.
+        Panels follow each other in memory, so that the next one is there when this one ends. Those
+        of depthwise convolutions are small, and stay near.
         """
         packed, size = self.packed, self.width * self.vectors
-        if packed is None:
+        if packed is None or self.product.paired:
             return
         line = self.machine.line_bytes * 8 // bits(packed.dtype)
         place = binary("+", _panel_place(self, axes, size), IntImm(self.machine.ahead_bytes * 8 // bits(packed.dtype)))

@@ -92,6 +92,8 @@ def _plain(value: PrimExpr, lane: Var) -> bool:
     match value:
         case Binary(_, a, b):
             return _plain(a, lane) and _plain(b, lane)
+        case Call("if_then_else", (condition, a, b)) if not mentions(condition, lane):
+            return _plain(a, lane) and _plain(b, lane)
         case BufferLoad(_, indices):
             return coefficient(indices[-1], lane) in (0, 1)
     return not mentions(value, lane)

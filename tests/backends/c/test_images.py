@@ -4,6 +4,7 @@ innermost.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from relay2relax.backends.c.fusion.cost import is_guarded
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.merge_calls import merge_blocks
 from relay2relax.backends.c.schedule.schedule import fused
-from relay2relax.backends.c.stages import Stage
+from relay2relax.backends.c.stages import Blocks, Stage
 from relay2relax.relax_ir.transform import LegalizeOps
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.stmt import PrimFunc
@@ -222,3 +223,66 @@ def test_wide_groups_have_an_axis_of_their_own() -> None:
     assert [axis.extent.value for axis in grouped.axes] == [2, 7, 9, 2, 16]  # type: ignore[attr-defined]
     assert [extent.value for extent in grouped.target.shape] == [2, 7, 9, 32]  # type: ignore[attr-defined]
     assert not any("//" in repr(expr) for expr in grouped.expressions())
+
+
+def blocks_of(module: relay_ir.IRModule, weights: dict[str, np.ndarray], machine: Machine) -> list[Blocks]:
+    merged = merge_blocks(LegalizeOps()(translator.lower_to_tir(module, weights)))
+    (func,) = (f for f in merged.module.functions.values() if isinstance(f, PrimFunc))
+    program = fused(func, machine, frozenset(merged.constants), native=True)
+    return [stage for stage in program.stages if isinstance(stage, Blocks)]
+
+
+# Rows and columns, kernel, padding, stride and dilation of a depthwise convolution behind another.
+WINDOWS = [
+    ((21, 15), (3, 3), (1, 1, 1, 1), (1, 1), (1, 1)),
+    ((22, 16), (3, 3), (1, 1, 1, 1), (2, 2), (1, 1)),
+    ((23, 9), (5, 5), (2, 2, 2, 2), (2, 1), (1, 1)),
+    ((20, 14), (3, 3), (0, 0, 0, 0), (1, 1), (1, 1)),
+    ((20, 13), (3, 3), (2, 0, 1, 2), (1, 2), (1, 1)),
+    ((19, 14), (3, 1), (2, 1, 2, 0), (1, 1), (2, 1)),
+]
+
+
+@pytest.mark.parametrize(("size", "kernel", "padding", "stride", "dilation"), WINDOWS)
+@pytest.mark.sweep(every=3)
+@pytest.mark.compiler
+def test_depthwise_by_blocks_of_rows(
+    size: tuple[int, int],
+    kernel: tuple[int, int],
+    padding: tuple[int, int, int, int],
+    stride: tuple[int, int],
+    dilation: tuple[int, int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Blocks are small, so that there are many, and the last one lies over the one before."""
+    monkeypatch.setattr("relay2relax.backends.c.schedule.windows._BLOCK_BYTES", 1 << 13)
+    monkeypatch.setattr("relay2relax.backends.c.toolchain.own_caches", lambda: (1 << 15, 1 << 13))
+    (height, width), (down, across) = size, kernel
+    module = program(
+        f"%x: Tensor[(2, 5, {height}, {width}), float32], %v: Tensor[(48, 5, 1, 1), float32], "
+        f"%w: Tensor[(48, 1, {down}, {across}), float32]",
+        f"""
+  %0 = clip(nn.conv2d(%x, %v), a_min=0f, a_max=2f);
+  %1 = nn.conv2d(%0, %w, groups=48, strides={list(stride)}, padding={list(padding)}, dilation={list(dilation)});
+  nn.relu(%1)
+""",
+    )
+    x, v, w = normal(2, 5, height, width), normal(48, 5, 1, 1), normal(48, 1, down, across)
+    weights = {"v": v, "w": w}
+    (blocks,) = blocks_of(module, weights, replace(Machine(), cache_bytes=1 << 13))
+    assert static(blocks.axes[1].extent) not in (None, 1)
+    wide = F.conv2d(tensor(x), tensor(v)).clip(0, 2)
+    top, left, bottom, right = padding
+    padded = F.pad(wide, (left, right, top, bottom))
+    expected = F.conv2d(padded, tensor(w), groups=48, stride=stride, dilation=dilation).relu()
+    np.testing.assert_allclose(run(module, weights, x, bound=True), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_depthwise_of_what_stays_near_is_a_stage_of_its_own() -> None:
+    module = program(
+        "%x: Tensor[(1, 8, 20, 20), float32], %v: Tensor[(16, 8, 1, 1), float32], %w: Tensor[(16, 1, 3, 3), float32]",
+        "nn.conv2d(nn.relu(nn.conv2d(%x, %v)), %w, groups=16, padding=[1, 1, 1, 1])",
+    )
+    weights = {"v": normal(16, 8, 1, 1), "w": normal(16, 1, 3, 3)}
+    assert not blocks_of(module, weights, Machine())
+    assert blocks_of(module, weights, replace(Machine(), cache_bytes=1 << 13))

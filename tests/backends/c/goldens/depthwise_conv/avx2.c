@@ -47,7 +47,6 @@ void r2r_stage_1(const float* restrict b0, const float* restrict b1, float* rest
             __attribute__((unused)) floatx8 r5_0;
             for (int64_t i6 = 0; i6 < 3; ++i6) {
               for (int64_t i7 = 0; i7 < 3; ++i7) {
-                __builtin_prefetch(&b0[i1 * 72 + i6 * 24 + i7 * 8 + 1024]);
                 r5_0 = *(const floatx8*)&b0[i1 * 72 + i6 * 24 + i7 * 8];
                 r4_0 = r4_0 + *(const floatx8*)&b1[i1 * 8 + i6 * 160 + i7 * 16 + r2r_min_int64_t(57, i2 * 7) * 20 - r2r_min_int64_t(57, i2 * 7) % 8 * 4] * r5_0;
                 r4_1 = r4_1 + *(const floatx8*)&b1[i1 * 8 + i6 * 160 + i7 * 16 + (r2r_min_int64_t(57, i2 * 7) + 1) % 8 * 16 + (r2r_min_int64_t(57, i2 * 7) + 1) / 8 * 160] * r5_0;

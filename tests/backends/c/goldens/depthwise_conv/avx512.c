@@ -44,7 +44,6 @@ void r2r_stage_1(const float* restrict b0, const float* restrict b1, float* rest
           __attribute__((unused)) floatx16 r4_0;
           for (int64_t i5 = 0; i5 < 3; ++i5) {
             for (int64_t i6 = 0; i6 < 3; ++i6) {
-              __builtin_prefetch(&b0[i5 * 48 + i6 * 16 + 1024]);
               r4_0 = *(const floatx16*)&b0[i5 * 48 + i6 * 16];
               r3_0 = r3_0 + *(const floatx16*)&b1[i1 * 160 + i5 * 160 + i6 * 16] * r4_0;
               r3_1 = r3_1 + *(const floatx16*)&b1[i1 * 160 + i5 * 160 + i6 * 16 + 16] * r4_0;

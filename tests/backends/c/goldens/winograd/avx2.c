@@ -1,4 +1,4 @@
-void r2r_stage_0(const float* restrict b0, float* restrict b1) {
+void r2r_stage_0(float* restrict b0, const float* restrict b1) {
   for (int64_t i1 = 0; i1 < 14; ++i1) {
     R2R_APART
     for (int64_t i2 = 0; i2 < 14; ++i2) {
@@ -6,30 +6,30 @@ void r2r_stage_0(const float* restrict b0, float* restrict b1) {
       if (i1 >= 1) {
         if (i1 < 13) {
           if (i2 >= 1) {
-            R2R_INDEPENDENT
-            for (int64_t i3 = 0; i3 < 32; ++i3) {
-              b1[i1 * 448 + i2 * 32 + i3] = i2 < 13 ? b0[i1 * 384 + i2 * 32 + i3 - 416] : 0.0f;
-            }
+            *(floatx8*)&b0[i1 * 448 + i2 * 32] = i2 < 13 ? (floatx8)*(const floatx8*)&b1[i1 * 384 + i2 * 32 - 416] : (floatx8)(0.0f - (floatx8){0});
+            *(floatx8*)&b0[i1 * 448 + i2 * 32 + 8] = i2 < 13 ? (floatx8)*(const floatx8*)&b1[i1 * 384 + i2 * 32 - 408] : (floatx8)(0.0f - (floatx8){0});
+            *(floatx8*)&b0[i1 * 448 + i2 * 32 + 16] = i2 < 13 ? (floatx8)*(const floatx8*)&b1[i1 * 384 + i2 * 32 - 400] : (floatx8)(0.0f - (floatx8){0});
+            *(floatx8*)&b0[i1 * 448 + i2 * 32 + 24] = i2 < 13 ? (floatx8)*(const floatx8*)&b1[i1 * 384 + i2 * 32 - 392] : (floatx8)(0.0f - (floatx8){0});
           }
           else {
-            *(floatx8*)&b1[i1 * 448 + i2 * 32] = 0.0f - (floatx8){0};
-            *(floatx8*)&b1[i1 * 448 + i2 * 32 + 8] = 0.0f - (floatx8){0};
-            *(floatx8*)&b1[i1 * 448 + i2 * 32 + 16] = 0.0f - (floatx8){0};
-            *(floatx8*)&b1[i1 * 448 + i2 * 32 + 24] = 0.0f - (floatx8){0};
+            *(floatx8*)&b0[i1 * 448 + i2 * 32] = 0.0f - (floatx8){0};
+            *(floatx8*)&b0[i1 * 448 + i2 * 32 + 8] = 0.0f - (floatx8){0};
+            *(floatx8*)&b0[i1 * 448 + i2 * 32 + 16] = 0.0f - (floatx8){0};
+            *(floatx8*)&b0[i1 * 448 + i2 * 32 + 24] = 0.0f - (floatx8){0};
           }
         }
         else {
-          *(floatx8*)&b1[i1 * 448 + i2 * 32] = 0.0f - (floatx8){0};
-          *(floatx8*)&b1[i1 * 448 + i2 * 32 + 8] = 0.0f - (floatx8){0};
-          *(floatx8*)&b1[i1 * 448 + i2 * 32 + 16] = 0.0f - (floatx8){0};
-          *(floatx8*)&b1[i1 * 448 + i2 * 32 + 24] = 0.0f - (floatx8){0};
+          *(floatx8*)&b0[i1 * 448 + i2 * 32] = 0.0f - (floatx8){0};
+          *(floatx8*)&b0[i1 * 448 + i2 * 32 + 8] = 0.0f - (floatx8){0};
+          *(floatx8*)&b0[i1 * 448 + i2 * 32 + 16] = 0.0f - (floatx8){0};
+          *(floatx8*)&b0[i1 * 448 + i2 * 32 + 24] = 0.0f - (floatx8){0};
         }
       }
       else {
-        *(floatx8*)&b1[i1 * 448 + i2 * 32] = 0.0f - (floatx8){0};
-        *(floatx8*)&b1[i1 * 448 + i2 * 32 + 8] = 0.0f - (floatx8){0};
-        *(floatx8*)&b1[i1 * 448 + i2 * 32 + 16] = 0.0f - (floatx8){0};
-        *(floatx8*)&b1[i1 * 448 + i2 * 32 + 24] = 0.0f - (floatx8){0};
+        *(floatx8*)&b0[i1 * 448 + i2 * 32] = 0.0f - (floatx8){0};
+        *(floatx8*)&b0[i1 * 448 + i2 * 32 + 8] = 0.0f - (floatx8){0};
+        *(floatx8*)&b0[i1 * 448 + i2 * 32 + 16] = 0.0f - (floatx8){0};
+        *(floatx8*)&b0[i1 * 448 + i2 * 32 + 24] = 0.0f - (floatx8){0};
       }
     }
   }
@@ -482,7 +482,7 @@ void r2r_stage_4(const float* restrict b0, float* restrict b1) {
 }
 
 // The next file.
-void r2r_stage_0(const float* restrict b0, float* restrict b1);
+void r2r_stage_0(float* restrict b0, const float* restrict b1);
 
 void r2r_stage_1(const float* restrict b0, float* restrict b1);
 
@@ -506,7 +506,7 @@ void r2r_stage_5(float* restrict b0, const float* restrict b1) {
 R2R_EXPORT int64_t r2r_entry_0(void* const* a, const int64_t* s, void* const* k, double* t) {
   (void)a; (void)s; (void)k;
   if (t) r2r_lap(t, 0);
-  r2r_stage_0(a[0], (void*)((char*)a[2] + 193536));
+  r2r_stage_0((void*)((char*)a[2] + 193536), a[0]);
   if (t) r2r_lap(t, t + 1);
   r2r_stage_1((void*)((char*)k[0] + 0), (void*)((char*)a[2] + 0));
   if (t) r2r_lap(t, t + 2);
