@@ -115,16 +115,20 @@ def _cycles(parts: Parts, device: Device) -> float:
 
 
 def _part(stage: Stage, own: Reduction, axis: Axis, number: int) -> Stage:
-    """Return the stage of the sums over each of ``number`` parts of an axis."""
+    """Return the stage of the sums over each of ``number`` parts of an axis.
+
+    Parts lie as the results do, so that these are added in order.
+    """
+    ordered = sorted(stage.axes, key=lambda one: -(coefficient(stage.indices[0], one.var) or 0))
     outer = Axis(Var("part"), IntImm(number))
     inner = Axis(Var(axis.var.name), simplify(binary("//", axis.extent, IntImm(number))))
     value = binary("+", binary("*", outer.var, inner.extent), inner.var)
-    size = simplify(binary("*", IntImm(number), count(stage.axes)))
+    size = simplify(binary("*", IntImm(number), count(ordered)))
     target = Buffer(f"{stage.target.name}_parts", (size,), own.result.dtype)
     source = substitute(own.source, {axis.var: value})
     axes = tuple(inner if one is axis else one for one in own.axes)
     reduction = Reduction(axes, own.op, own.identity, tidy(source, {}), own.result)
-    return Stage((outer, *stage.axes), target, (_position((outer, *stage.axes)),), own.result, reduction)
+    return Stage((outer, *ordered), target, (_position((outer, *ordered)),), own.result, reduction)
 
 
 def _added(stage: Stage, own: Reduction, part: Stage) -> Stage:

@@ -15,8 +15,8 @@ from relay2relax.backends.c.schedule.loops import unrolled, vectorized
 from relay2relax.backends.c.stages import Axis, Reduction, Stage
 from relay2relax.backends.gpu.device import Device
 from relay2relax.backends.gpu.factors import Parts, factors_of
-from relay2relax.backends.gpu.kernel import ZERO, buffer, count, finish, launch, quotient, unravel
-from relay2relax.backends.gpu.reading import Factor, Reader, read_ahead
+from relay2relax.backends.gpu.kernel import ZERO, buffer, count, finish, launch, unravel
+from relay2relax.backends.gpu.reading import Factor, Reader, block_at, blocks_of, read_ahead
 from relay2relax.backends.gpu.tensor_cores import tensor_product
 from relay2relax.backends.gpu.tiles import QUAD, Tile, WarpTile, best_tile, move_of
 from relay2relax.tir.extent import static
@@ -31,6 +31,10 @@ from relay2relax.tir.ir.expr import (
     logical_and,
 )
 from relay2relax.tir.ir.stmt import BufferStore, For, If, Seq, Stmt
+from relay2relax.tir.ir.visit import substitute_stmt
+
+# A loop of so many steps is unrolled by the compiler.
+_FEW_STEPS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +67,11 @@ def product(stage: Stage, device: Device) -> Stmt | None:
     left = _factor("left", parts.left, parts.rows, tile.rows, tile.tall, tile, parts)
     right = _factor("right", parts.right, parts.columns, tile.columns, tile.wide, tile, parts)
     sums = buffer("sums", (tile.rows // tile.tall, tile.columns // tile.wide), own.result.dtype, "local")
-    blocks = (
-        *parts.batch,
-        Axis(Var("row_tile"), quotient(count(parts.rows), tile.rows)),
-        Axis(Var("column_tile"), quotient(count(parts.columns), tile.columns)),
-    )
+    blocks = blocks_of(parts, tile)
 
     def body(block: Var, names: Sequence[Var]) -> Stmt:
-        at = unravel(block, blocks)
-        sizes = (tile.rows, tile.columns)
-        begins = [binary("*", at[axis.var], IntImm(n)) for axis, n in zip(blocks[-2:], sizes, strict=True)]
-        batch = {axis.var: at[axis.var] for axis in parts.batch}
-        return _Writer(stage, own, parts, tile, (left, right), sums, batch, (begins[0], begins[1]), names).body()
+        batch, begins = block_at(block, blocks, tile)
+        return _Writer(stage, own, parts, tile, (left, right), sums, batch, begins, names).body()
 
     memory = [left.ahead, right.ahead, left.values, right.values, sums]
     return launch(count(blocks), [tile.wide, tile.tall], body, shared=[left.tile, right.tile], own=memory)
@@ -179,7 +176,16 @@ class _Writer:
             return BufferStore(self.sums, (i, j), binary("+", old, cast(old.dtype, binary("*", a, b))))
 
         body = Seq((read(left, self.row), read(right, self.column), self.each(update)))
-        return For(term, IntImm(self.tile.depth), body)
+        steps = static(self.reader.steps)
+        if steps is None or steps > _FEW_STEPS:
+            return For(term, IntImm(self.tile.depth), body)
+        # A compiler that unrolls steps and terms alike reads all tiles before it multiplies.
+        quad = Var("quad")
+
+        def one(lane: PrimExpr) -> Stmt:
+            return substitute_stmt(body, {term: binary("+", binary("*", quad, IntImm(QUAD)), lane)})
+
+        return For(quad, IntImm(self.tile.depth // QUAD), unrolled(QUAD, one, "term"))
 
     def results(self) -> Stmt:
         """Return the stores of the results."""

@@ -52,6 +52,26 @@ def read_ahead(name: str, dtype: str, size: int, tile: Tile, move: Move) -> Buff
     return buffer(f"{name}_ahead", (max(many, move.width),), dtype, "local")
 
 
+def blocks_of(parts: Parts, tile: Tile) -> tuple[Axis, ...]:
+    """Return the axes of the blocks of a product: those of its batch, then tiles of rows and of
+    columns.
+    """
+    rows = Axis(Var("row_tile"), quotient(count(parts.rows), tile.rows))
+    return (*parts.batch, rows, Axis(Var("column_tile"), quotient(count(parts.columns), tile.columns)))
+
+
+def block_at(
+    block: PrimExpr, blocks: Sequence[Axis], tile: Tile
+) -> tuple[dict[Var, PrimExpr], tuple[PrimExpr, PrimExpr]]:
+    """Return where a block of :func:`blocks_of` is in the batch, and at which row and column its
+    tile begins.
+    """
+    at = unravel(block, blocks)
+    *batch, rows, columns = blocks
+    begins = (binary("*", at[rows.var], IntImm(tile.rows)), binary("*", at[columns.var], IntImm(tile.columns)))
+    return {axis.var: at[axis.var] for axis in batch}, begins
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """Reads tiles: ``number`` is that of a thread in its block, ``batch`` where the block is."""
@@ -60,6 +80,11 @@ class Reader:
     tile: Tile
     number: PrimExpr
     batch: Mapping[Var, PrimExpr]
+
+    @property
+    def steps(self) -> PrimExpr:
+        """How many pairs of tiles a block multiplies."""
+        return quotient(count(self.parts.terms), self.tile.depth)
 
     def pipelined(
         self,
@@ -72,7 +97,7 @@ class Reader:
         Of two tiles in shared memory, ``multiply`` takes one, and ``store`` fills the other with
         what was read meanwhile.
         """
-        depth = quotient(count(self.parts.terms), self.tile.depth)
+        depth = self.steps
         step = Var("step")
         following = binary("+", step, IntImm(1))
         more = binary("<", following, depth)

@@ -48,8 +48,8 @@ def reduction(stage: Stage) -> Stmt:
     results, terms = static(count(stage.axes)), static(count(own.axes))
     short = terms is not None and terms < _SHORT
     shared = own.op in FOLDED and own.result.dtype in SHUFFLED
-    inner = unit_axis(own)
-    if not shared or (short and (inner is None or (terms or 0) < _PARTS)):
+    inner = unit_axis(stage)
+    if not shared or (short and inner is None):
         return by_threads(stage)
     if inner is not None:
         ordered = (*(axis for axis in own.axes if axis is not inner), inner)
@@ -65,16 +65,37 @@ def _with(own: Reduction, axes: Sequence[Axis]) -> Reduction:
     return Reduction(tuple(axes), own.op, own.identity, own.source, own.result)
 
 
-def unit_axis(own: Reduction) -> Axis | None:
-    """Return the reduced axis along which operands lie, where there is one."""
-    found = [load.indices[0] for load in loads(own.source)]
+def unit_axis(stage: Stage) -> Axis | None:
+    """Return the reduced axis along which operands lie, where there is one.
+
+    A few terms are worth it only where those of the next result follow: in windows that overlap a
+    thread has a result.
+    """
+    own = stage.reduction
+    assert own is not None
+    found = [load.indices[0] for load in loads(own.source) if not loads(load.indices[0])]
+    terms = static(count(own.axes))
+    least = 2 if terms is not None and terms < _SHORT else _PARTS
     for axis in reversed(own.axes):
-        if (static(axis.extent) or WARP) < _PARTS:
+        extent = static(axis.extent) or WARP
+        strides = [coefficient(index, axis.var) for index in found]
+        if extent < least or not all(stride in (0, 1) for stride in strides) or 1 not in strides:
             continue
-        strides = [coefficient(index, axis.var) for index in found if not loads(index)]
-        if strides and all(stride in (0, 1) for stride in strides) and 1 in strides:
+        along = [index for index, stride in zip(found, strides, strict=True) if stride == 1]
+        beside = [coefficient(index, other.var) for index in along for other in stage.axes]
+        if extent >= _PARTS or all(one == 0 or (one is not None and one >= extent) for one in beside):
             return axis
     return None
+
+
+def lanes_of(own: Reduction) -> int:
+    """Return how many threads of a warp compute a result together: a power of two, and no more than
+    there are terms but for that.
+    """
+    terms, lanes = static(count(own.axes)), WARP
+    while terms is not None and lanes // 2 >= terms:
+        lanes //= 2
+    return lanes
 
 
 def ordered_axes(stage: Stage) -> tuple[Axis, ...]:
@@ -137,10 +158,7 @@ def by_warps(stage: Stage) -> Stmt:
     assert own is not None
     axes = ordered_axes(stage)
     total = count(axes)
-    terms = static(count(own.axes))
-    lanes = WARP
-    while terms is not None and lanes // 2 >= terms:
-        lanes //= 2
+    lanes = lanes_of(own)
     rows = _ROWS * WARP // lanes
     sum_ = buffer("sum", (1,), own.result.dtype, "local")
 

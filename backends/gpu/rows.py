@@ -23,7 +23,7 @@ from relay2relax.backends.gpu.kernel import (
     quotient,
     unravel,
 )
-from relay2relax.backends.gpu.reduction import one_result, ordered_axes, partial, together, unit_axis
+from relay2relax.backends.gpu.reduction import lanes_of, one_result, ordered_axes, partial, together, unit_axis
 from relay2relax.core.dtype import bits
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var, binary
@@ -133,25 +133,26 @@ class _Block:
         return For(step, quotient(points, self.threads), guarded(position, points, self.threads, one))
 
     def by_warps(self, stage: Stage) -> bool:
-        """Whether a warp computes a result: operands lie along its terms, and there are enough."""
+        """Whether threads of a warp compute a result together: operands lie along its terms."""
         reduction = stage.reduction
         assert reduction is not None
-        return (static(count(reduction.axes)) or 0) >= WARP and unit_axis(reduction) is not None
+        return (static(count(reduction.axes)) or 0) > 1 and unit_axis(stage) is not None
 
     def results_by_warps(self, stage: Stage, reduction: Reduction, row: dict[Var, PrimExpr], lane: Var) -> Stmt:
-        """Return the kernel's part in which warps take results in turn."""
-        axes, step, warps = ordered_axes(stage), Var("step"), self.threads // WARP
-        inner = unit_axis(reduction)
+        """Return the kernel's part in which warps, or parts of them, take results in turn."""
+        lanes = lanes_of(reduction)
+        axes, step, warps = ordered_axes(stage), Var("step"), self.threads // lanes
+        inner = unit_axis(stage)
         own = replace(
             reduction, axes=(*(one for one in reduction.axes if one is not inner), *((inner,) if inner else ()))
         )
-        position = binary("+", binary("*", step, IntImm(warps)), binary("//", lane, IntImm(WARP)))
+        position = binary("+", binary("*", step, IntImm(warps)), binary("//", lane, IntImm(lanes)))
         values, sum_ = {**row, **unravel(position, axes)}, self.sums[reduction.result.dtype]
-        within = binary("%", lane, IntImm(WARP))
+        within = binary("%", lane, IntImm(lanes))
         parts = Seq(
             (
-                partial(own, values, sum_, within, WARP),
-                across(sum_, FOLDED[own.op]),
+                partial(own, values, sum_, within, lanes),
+                across(sum_, FOLDED[own.op], lanes),
                 If(binary("==", within, ZERO), finish(stage, first(sum_), values)),
             )
         )

@@ -15,6 +15,7 @@ from relay2relax.backends.c.stages import Blocks, Opaque, Part, Program, Rows, S
 from relay2relax.backends.gpu.attention import attention
 from relay2relax.backends.gpu.attention_fusion import FUSE_ATTENTION
 from relay2relax.backends.gpu.borders import INLINE_BORDERS
+from relay2relax.backends.gpu.copies import with_copies
 from relay2relax.backends.gpu.device import Device
 from relay2relax.backends.gpu.division import divided
 from relay2relax.backends.gpu.elementwise import elementwise
@@ -80,12 +81,27 @@ def _kernels(stage: Part, flat: FlatViews, device: Device, known: Callable[[Buff
                 stage_name(stage), serial_kernel(stmt), bool(stage.writes()) and all(map(known, stage.writes()))
             )
         case Rows():
-            yield _Kernel(stage_name(stage), by_rows(stage, flat.flatten(stage.stages)))
+            members = flat.flatten(stage.stages)
+            yield _Kernel(stage_name(stage), by_rows(stage, members if stage.axes else with_copies(members)))
         case Blocks():
             yield _Kernel(stage_name(stage), attention(stage, flat))
         case Stage():
             (single,) = widened(flat.flatten([stage])[0], ahead=False)
             *before, plain = divided(single, known, device)
             for one in (*before, plain):
-                own = elementwise(one) if one.reduction is None else product(one, device) or reduction(one)
-                yield _Kernel(stage_name(one), own, known(one.target) or (one is not plain and one.reduction is None))
+                yield _Kernel(
+                    stage_name(one),
+                    _kernel(one, device),
+                    known(one.target) or (one is not plain and one.reduction is None),
+                )
+
+
+def _kernel(stage: Stage, device: Device) -> Stmt:
+    """Return the kernel of a flattened stage."""
+    if stage.reduction is None:
+        return elementwise(stage)
+    own = product(stage, device)
+    if own is not None:
+        return own
+    copied = with_copies([stage])
+    return reduction(stage) if len(copied) == 1 else by_rows(Rows((), tuple(copied)), copied)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from relay2relax.backends.c.schedule.loops import unrolled, vectorized
 from relay2relax.backends.c.stages import Axis, Stage
 from relay2relax.backends.gpu.factors import Parts, narrowed
-from relay2relax.backends.gpu.kernel import WARP, ZERO, barrier, buffer, count, finish, launch, quotient, unravel
-from relay2relax.backends.gpu.reading import Factor, Reader, read_ahead
+from relay2relax.backends.gpu.kernel import WARP, ZERO, barrier, buffer, count, finish, launch, unravel
+from relay2relax.backends.gpu.reading import Factor, Reader, block_at, blocks_of, read_ahead
 from relay2relax.backends.gpu.tiles import QUAD, Move, WarpTile, lies, move_of
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import (
@@ -65,21 +65,12 @@ def tensor_product(stage: Stage, parts: Parts, tile: WarpTile) -> Stmt:
     sums = _fragments("sums", "float32", "accumulator", down * across)
     warps = tile.tall * tile.wide
     staged = buffer("staged", (warps * SIDE * _STAGE,), "float32", "shared")
-    blocks = (
-        *parts.batch,
-        Axis(Var("row_tile"), quotient(count(parts.rows), tile.rows)),
-        Axis(Var("column_tile"), quotient(count(parts.columns), tile.columns)),
-    )
+    blocks = blocks_of(parts, tile)
 
     def body(block: Var, names: Sequence[Var]) -> Stmt:
-        at = unravel(block, blocks)
-        begins = [
-            binary("*", at[axis.var], IntImm(size))
-            for axis, size in zip(blocks[-2:], (tile.rows, tile.columns), strict=True)
-        ]
-        batch = {axis.var: at[axis.var] for axis in parts.batch}
+        batch, begins = block_at(block, blocks, tile)
         reader = Reader(narrow, tile, names[0], batch)
-        return _Warps(stage, reader, (left, right), sums, staged, (begins[0], begins[1]), names[0]).body()
+        return _Warps(stage, reader, (left, right), sums, staged, begins, names[0]).body()
 
     own = [left.ahead, right.ahead, left.fragments, right.fragments, sums]
     return launch(count(blocks), [tile.threads], body, shared=[left.tile, right.tile, staged], own=own)

@@ -188,7 +188,8 @@ class _Scheduler(Rewriter):
                 continue
             inputs = [buffer for buffer in group.used if buffer not in group.written]
             args = [self.operand(buffer, held) for buffer in inputs]
-            once = all(isinstance(arg, rx.Constant) or arg in self.weights for arg in args)
+            # What reads nothing is run on every call.
+            once = bool(args) and all(isinstance(arg, rx.Constant) or arg in self.weights for arg in args)
             made = replace(_prim_func(group, inputs, outputs, plan, once), attrs=self.attrs)
             callee = self.builder.add_func(made, _name(group.labels[-1]))
             infos = tuple(TensorStructInfo(buffer.shape, buffer.dtype) for buffer in outputs)
