@@ -20,13 +20,14 @@ from relay2relax.tir.ir.expr import Buffer, BufferLoad, IntImm, PrimExpr, Var
 from relay2relax.tir.ir.visit import loads, map_expr, substitute
 
 _SECTOR_BITS = 256
-# What a block reads in about the time of a launch.
 _MOST_ELEMENTS = 4096
+# What one block computes in about the time of a launch, in operations.
+SMALL = 1 << 13
 
 
 def with_copies(stages: Sequence[Stage]) -> list[Stage]:
-    """Return flattened stages of one block, and before each reduction that reads a small tensor in
-    pieces the stage that copies it.
+    """Return flattened small stages of one block, and before each reduction that reads a small
+    tensor in pieces the stage that copies it.
     """
     copied: dict[Buffer, Buffer] = {}
     found: list[Stage] = []

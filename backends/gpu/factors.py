@@ -11,13 +11,16 @@ from relay2relax.backends.c.access import coefficient
 from relay2relax.backends.c.dtypes import HALF
 from relay2relax.backends.c.stages import Axis, Stage
 from relay2relax.backends.gpu.kernel import count
+from relay2relax.backends.gpu.reduction import unit_axis
 from relay2relax.core.dtype import is_float
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Binary, Cast, PrimExpr, const
 from relay2relax.tir.ir.visit import loads, variables
 
-# Fewer rows, columns or terms are no matrix.
+# Fewer rows, columns or terms are no matrix, but for rows or columns where no threads of a warp can
+# read along terms.
 LEAST = 8
+_FEWEST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,8 @@ def factors_of(stage: Stage) -> Parts | None:
     first, second = (tuple(a for a in stage.axes if a.var in use and a not in batch) for use in uses)
     if not first or not second:
         return None
-    if any((static(count(axes)) or LEAST) < LEAST for axes in (first, second, own.axes)):
+    few, terms = (min(static(count(axes)) or LEAST for axes in group) for group in ((first, second), (own.axes,)))
+    if terms < LEAST or few < _FEWEST or (few < LEAST and unit_axis(stage) is not None):
         return None
     # Results lie along columns.
     along = [any(coefficient(stage.indices[0], axis.var) == 1 for axis in axes) for axes in (first, second)]

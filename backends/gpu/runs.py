@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from relay2relax.backends.c.fusion.rule import Rule
 from relay2relax.backends.c.stages import Part, Program, Rows, Stage, flat_index, mapped, points
+from relay2relax.backends.gpu.copies import SMALL
 from relay2relax.backends.gpu.kernel import FOLDED, SHUFFLED
 from relay2relax.core.dtype import bits
 from relay2relax.tir.analysis.reshape import size as size_of
@@ -15,8 +16,6 @@ from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, PrimExpr
 from relay2relax.tir.ir.visit import map_expr
 
-# What one block computes in about the time of a launch, in operations.
-_SMALL = 1 << 13
 # So many stages are one kernel at most.
 _LONGEST = 24
 _LOCAL_BYTES = 8 << 10
@@ -51,7 +50,7 @@ def _is_small(part: Part, program: Program) -> bool:
     own = part.reduction
     work = static(points((*part.axes, *(own.axes if own is not None else ()))))
     folds = own is None or (own.op in FOLDED and own.result.dtype in SHUFFLED)
-    return work is not None and work <= _SMALL and folds
+    return work is not None and work <= SMALL and folds
 
 
 def _joined(

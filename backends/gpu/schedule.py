@@ -15,16 +15,18 @@ from relay2relax.backends.c.stages import Blocks, Opaque, Part, Program, Rows, S
 from relay2relax.backends.gpu.attention import attention
 from relay2relax.backends.gpu.attention_fusion import FUSE_ATTENTION
 from relay2relax.backends.gpu.borders import INLINE_BORDERS
-from relay2relax.backends.gpu.copies import with_copies
+from relay2relax.backends.gpu.copies import SMALL, with_copies
 from relay2relax.backends.gpu.device import Device
 from relay2relax.backends.gpu.division import divided
 from relay2relax.backends.gpu.elementwise import elementwise
+from relay2relax.backends.gpu.kernel import count
 from relay2relax.backends.gpu.powers import with_safe_powers
 from relay2relax.backends.gpu.product import product
 from relay2relax.backends.gpu.reduction import reduction
 from relay2relax.backends.gpu.rows import by_rows
 from relay2relax.backends.gpu.runs import JOIN_SMALL
 from relay2relax.backends.gpu.statements.serial import serial_kernel
+from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Buffer, IntImm
 from relay2relax.tir.ir.stmt import PrimFunc, Stmt
 
@@ -103,5 +105,6 @@ def _kernel(stage: Stage, device: Device) -> Stmt:
     own = product(stage, device)
     if own is not None:
         return own
-    copied = with_copies([stage])
+    work = static(count((*stage.axes, *stage.reduction.axes)))
+    copied = with_copies([stage]) if work is not None and work <= SMALL else [stage]
     return reduction(stage) if len(copied) == 1 else by_rows(Rows((), tuple(copied)), copied)

@@ -163,7 +163,6 @@ def @main(%x: Tensor[(24, 2048), float32], %w: Tensor[(40, 2048), float32], %b: 
 # not see that it lies inside, and refuses the program.
 UNSEEN = {
     "a convolution, pooling, and a sum with a residue",
-    "a convolution of each channel",
     "bytes, a border turned around, and a slope",
 }
 
