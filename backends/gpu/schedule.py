@@ -25,7 +25,7 @@ from relay2relax.backends.gpu.product import product
 from relay2relax.backends.gpu.reduction import reduction
 from relay2relax.backends.gpu.rows import by_rows
 from relay2relax.backends.gpu.runs import JOIN_SMALL
-from relay2relax.backends.gpu.statements.serial import serial_kernel
+from relay2relax.backends.gpu.statements.serial import serial_kernels
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Buffer, IntImm
 from relay2relax.tir.ir.stmt import PrimFunc, Stmt
@@ -80,7 +80,7 @@ def _kernels(stage: Part, flat: FlatViews, device: Device, known: Callable[[Buff
     match stage:
         case Opaque(stmt):
             yield _Kernel(
-                stage_name(stage), serial_kernel(stmt), bool(stage.writes()) and all(map(known, stage.writes()))
+                stage_name(stage), serial_kernels(stmt), bool(stage.writes()) and all(map(known, stage.writes()))
             )
         case Rows():
             members = flat.flatten(stage.stages)

@@ -3,7 +3,8 @@
 Rows that are sorted have a thread for each element (``ranks.py``); rows of running sums
 (``scans.py``), and rows that are sorted for what comes then (``together.py``), have a block each.
 Iterations of the outermost loops that keep to places of their own take a thread each; whatever else
-there is runs in one thread.
+there is runs in one thread. Parts that follow each other are kernels of their own where one of them
+is not for one thread.
 """
 
 from __future__ import annotations
@@ -13,21 +14,80 @@ from dataclasses import replace
 
 from relay2relax.backends.c.stages import Axis
 from relay2relax.backends.gpu.kernel import WARP, count, guarded, launch, quotient, unravel
-from relay2relax.backends.gpu.statements.ranks import by_ranks
+from relay2relax.backends.gpu.statements.ranks import by_ranks, sorting_of
 from relay2relax.backends.gpu.statements.scans import by_scan
-from relay2relax.backends.gpu.statements.together import by_blocks
+from relay2relax.backends.gpu.statements.together import by_blocks, parts_of
 from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var, binary
-from relay2relax.tir.ir.stmt import Allocate, BufferStore, For, LoopKind, Stmt
+from relay2relax.tir.ir.stmt import Allocate, BufferStore, For, LoopKind, Seq, Stmt
 from relay2relax.tir.ir.visit import all_expressions, loads, map_parts, mentions, statements, substitute_stmt
 
 
-def serial_kernel(stmt: Stmt) -> Stmt:
+def serial_kernels(stmt: Stmt) -> Stmt:
+    """Return the kernels of a statement, one after the other.
+
+    Parts of it whose iterations are independent are kernels of their own; what is between them is
+    one thread's.
+    """
+    outside: list[Allocate] = []
+    while isinstance(stmt, Allocate) and _is_outside(stmt):
+        outside.append(stmt)
+        stmt = stmt.body
+    parts = _apart(stmt)
+    if len(parts) == 1 or any(map(_is_outside, statements(stmt))):
+        outside += [node for node in statements(stmt) if isinstance(node, Allocate) and _is_outside(node)]
+        parts = [stmt]
+    kernels: Stmt = Seq(tuple(map(_kernel, parts))) if len(parts) > 1 else _kernel(stmt)
+    for allocation in reversed(outside):
+        kernels = replace(allocation, body=kernels)
+    return kernels
+
+
+def _apart(stmt: Stmt) -> list[Stmt]:
+    """Return the parts of a statement that are kernels."""
+    if not isinstance(stmt, Seq):
+        return [stmt]
+    found: list[Stmt] = []
+    between: list[Stmt] = []
+    for part in parts_of(stmt):
+        loops, inner = _independent(part)
+        if not loops and sorting_of(part) is None:
+            between.append(part)
+            continue
+        if between:
+            found.append(Seq(tuple(between)))
+            between = []
+        found += _sorted_apart(loops, inner) or [part]
+    return [*found, Seq(tuple(between))] if between else found
+
+
+def _sorted_apart(loops: Sequence[For], inner: Stmt) -> list[Stmt]:
+    """Return independent loops as one nest for each part of what they do, where one part sorts, and
+    a block cannot do all of them together.
+    """
+    if not isinstance(inner, Seq) or sorting_of(inner) is not None or together(loops, inner) is not None:
+        return []
+    parts = parts_of(inner)
+    if all(sorting_of(part) is None for part in parts):
+        return []
+    for loop in reversed(loops):
+        parts = [replace(loop, body=part) for part in parts]
+    return parts
+
+
+def together(loops: Sequence[For], inner: Stmt) -> Stmt | None:
+    """Return the kernel of what threads or blocks do together for each iteration of ``loops``, None
+    where there is none.
+    """
+    # A scan is a loop whose iterations need each other, so it is none of the loops outside.
+    return by_ranks(loops, inner) or by_scan(loops, inner) or by_blocks(loops, _plain(inner), _keeps_apart)
+
+
+def _kernel(stmt: Stmt) -> Stmt:
     """Return the kernel of a statement."""
     loops, inner = _independent(stmt)
-    # A scan is a loop whose iterations need each other, so it is none of the loops outside.
-    together = by_ranks(loops, inner) or by_scan(loops, inner) or by_blocks(loops, _plain(inner), _keeps_apart)
-    if together is not None:
-        return together
+    found = together(loops, inner)
+    if found is not None:
+        return found
     if loops:
         axes = [Axis(loop.var, loop.extent) for loop in loops]
         total = count(axes)
@@ -38,13 +98,8 @@ def serial_kernel(stmt: Stmt) -> Stmt:
             return guarded(position, total, WARP, substitute_stmt(_plain(inner), values))
 
         return launch(quotient(total, WARP), [WARP], body)
-    outside = [node for node in statements(stmt) if _is_outside(node)]
     whole = _plain(stmt)
-    kernel = launch(IntImm(1), [1], lambda block, names: whole)
-    for allocation in reversed(outside):
-        assert isinstance(allocation, Allocate)
-        kernel = replace(allocation, body=kernel)
-    return kernel
+    return launch(IntImm(1), [1], lambda block, names: whole)
 
 
 def _is_outside(node: Stmt) -> bool:

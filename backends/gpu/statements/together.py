@@ -46,10 +46,10 @@ def by_blocks(loops: Sequence[For], body: Stmt, keeps_apart: Callable[[For], boo
 
 
 def _sorts(node: Stmt) -> bool:
-    return isinstance(node, Seq) and any(sorting_of(part) is not None for part in _parts(node))
+    return isinstance(node, Seq) and any(sorting_of(part) is not None for part in parts_of(node))
 
 
-def _parts(stmt: Seq) -> list[Stmt]:
+def parts_of(stmt: Seq) -> list[Stmt]:
     """Return the parts of a sequence, what sorts as one of them."""
     found: list[Stmt] = []
     rest = list(stmt.stmts)
@@ -106,7 +106,7 @@ class _Writer:
         return None
 
     def sequence(self, stmt: Seq) -> Stmt | None:
-        made = [self.stmt(part) for part in _parts(stmt)]
+        made = [self.stmt(part) for part in parts_of(stmt)]
         found = [one for one in made if one is not None]
         return Seq(tuple(found)) if len(found) == len(made) else None
 

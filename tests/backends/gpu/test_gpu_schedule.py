@@ -183,6 +183,21 @@ def test_what_is_read_once_is_read_whole(name: str) -> None:
     assert max(report.coalescing for report in reports) <= 1.2
 
 
+def test_small_tensors_are_read_once() -> None:
+    reports = run("short rows, and pieces of a small tensor")[1]
+    assert max(report.coalescing for report in reports) <= 1.2
+
+
+def test_stores_of_a_constant_are_vectors() -> None:
+    script = translator.via_graph(
+        relay_ir.parse('def @main() { zeros(shape=[124, 50], dtype="float64") }'), schedule="cuda"
+    )
+    machine = backends.VirtualMachine(backends.build(script, target="numpy"))
+    with watching() as reports:
+        assert not np.asarray(machine["main"]()).any()
+    assert [report.coalescing for report in reports] == [1.0]
+
+
 @pytest.mark.parametrize("name", list(PROGRAMS)[::5])
 def test_scripts_read_back_as_they_are(name: str) -> None:
     text = str(scheduled(name))

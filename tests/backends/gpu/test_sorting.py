@@ -122,3 +122,40 @@ def @main(%d: Tensor[(1, 60, 6), float32], %n: Tensor[(1), int32], %i: Tensor[(1
     assert 0 < np.count_nonzero(wanted[:, 1] < 0) < 60
     np.testing.assert_array_equal(found[0], wanted)
     nothing_is_found(reports, 256)
+
+
+def kept(boxes: npt.NDArray[np.float32], scores: npt.NDArray[np.float32], most: int) -> list[int]:
+    """Return the numbers of boxes by their scores, without those of which a kept one covers a
+    third.
+    """
+    found: list[int] = []
+    for i in np.argsort(-scores, kind="stable"):
+        covered = False
+        for other in found:
+            pairs = [(boxes[i][d], boxes[i][d + 2], boxes[other][d], boxes[other][d + 2]) for d in (0, 1)]
+            common = np.prod([max(min(b, e) - max(a, c), 0) for a, b, c, e in pairs])
+            areas = sum(np.prod(box[2:] - box[:2]) for box in (boxes[i], boxes[other])) - common
+            covered |= bool(common / areas > 1 / 3)
+        if scores[i] > 0.25 and not covered and len(found) < most:
+            found.append(int(i))
+    return found
+
+
+def test_boxes_of_each_class_are_sorted_apart_and_suppressed_by_a_thread() -> None:
+    rng = np.random.default_rng(11)
+    corners, sizes = rng.integers(0, 24, (2, 40, 2)), rng.integers(8, 17, (2, 40, 2))
+    boxes = np.concatenate([corners, corners + sizes], axis=2).astype("float32")
+    scores = (rng.permutation(240).reshape(2, 3, 40) / 256).astype("float32")
+    (rows, number), reports = run(
+        """
+def @main(%b: Tensor[(2, 40, 4), float32], %s: Tensor[(2, 3, 40), float32]) {
+  vision.all_class_non_max_suppression(%b, %s, 5, 0.3333333f, 0.25f)
+}""",
+        boxes,
+        scores,
+    )
+    wanted = [[n, c, i] for n in range(2) for c in range(3) for i in kept(boxes[n], scores[n, c], 5)]
+    assert int(number[0]) == len(wanted) > 6
+    assert rows[: len(wanted)].tolist() == wanted
+    nothing_is_found(reports, 2 * 3 * 40)
+    assert [report.blocks * report.threads for report in reports[1:]] == [32, 1]

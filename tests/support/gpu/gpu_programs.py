@@ -74,6 +74,18 @@ def @main(%x: Tensor[(4, 37), int32], %y: Tensor[(64, 8), float16]) {
 def @main(%x: Tensor[(9, 12), float32], %i: Tensor[(9, 5), int64], %u: Tensor[(9, 5), float32]) {
   (take(%x, %i, axis=0, mode="clip"), scatter_elements(%x, abs(%i), %u, axis=1))
 }""",
+    "short rows, and pieces of a small tensor": """
+def @main(%x: Tensor[(6, 3, 4), float32], %y: Tensor[(8, 8, 6), float32], %g: Tensor[(6), float32]) {
+  (min(%x, axis=[2]), sum(%x, axis=[1]), prod(%x, axis=[0, 2]), nn.layer_norm(%y, %g, %g))
+}""",
+    "a product of few terms": """
+def @main(%x: Tensor[(1, 32, 7, 7), float32], %w: Tensor[(64, 32, 1, 1), float32], %b: Tensor[(64, 1, 1), float32]) {
+  nn.relu(add(nn.conv2d(%x, %w, channels=64, kernel_size=[1, 1]), %b))
+}""",
+    "a product of few columns": """
+def @main(%x: Tensor[(1, 48, 2, 2), float32], %w: Tensor[(40, 48, 1, 1), float32]) {
+  nn.conv2d(%x, %w, channels=40, kernel_size=[1, 1])
+}""",
     "a tensor of a large part and a small one": """
 def @main(%x: Tensor[(4), float32], %y: Tensor[(30, 300), float32]) {
   max(concatenate((sum(%y, axis=[1]), exp(%x)), axis=0))
