@@ -31,10 +31,6 @@ from relay2relax.tir.ir.expr import (
     logical_and,
 )
 from relay2relax.tir.ir.stmt import BufferStore, For, If, Seq, Stmt
-from relay2relax.tir.ir.visit import substitute_stmt
-
-# A loop of so many steps is unrolled by the compiler.
-_FEW_STEPS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,16 +172,7 @@ class _Writer:
             return BufferStore(self.sums, (i, j), binary("+", old, cast(old.dtype, binary("*", a, b))))
 
         body = Seq((read(left, self.row), read(right, self.column), self.each(update)))
-        steps = static(self.reader.steps)
-        if steps is None or steps > _FEW_STEPS:
-            return For(term, IntImm(self.tile.depth), body)
-        # A compiler that unrolls steps and terms alike reads all tiles before it multiplies.
-        quad = Var("quad")
-
-        def one(lane: PrimExpr) -> Stmt:
-            return substitute_stmt(body, {term: binary("+", binary("*", quad, IntImm(QUAD)), lane)})
-
-        return For(quad, IntImm(self.tile.depth // QUAD), unrolled(QUAD, one, "term"))
+        return For(term, IntImm(self.tile.depth), body)
 
     def results(self) -> Stmt:
         """Return the stores of the results."""

@@ -81,11 +81,6 @@ class Reader:
     number: PrimExpr
     batch: Mapping[Var, PrimExpr]
 
-    @property
-    def steps(self) -> PrimExpr:
-        """How many pairs of tiles a block multiplies."""
-        return quotient(count(self.parts.terms), self.tile.depth)
-
     def pipelined(
         self,
         factors: Sequence[tuple[_Held, PrimExpr]],
@@ -97,7 +92,7 @@ class Reader:
         Of two tiles in shared memory, ``multiply`` takes one, and ``store`` fills the other with
         what was read meanwhile.
         """
-        depth = self.steps
+        depth = quotient(count(self.parts.terms), self.tile.depth)
         step = Var("step")
         following = binary("+", step, IntImm(1))
         more = binary("<", following, depth)
@@ -108,7 +103,8 @@ class Reader:
             *(self.load(factor, begin, ZERO) for factor, begin in factors),
             *(store(factor, ZERO) for factor, _ in factors),
             barrier(),
-            For(step, depth, loop),
+            # A compiler that unrolls the steps reads all tiles before it multiplies the first.
+            For(step, depth, loop, annotations={"disable_unroll": True}),
         )
 
     def moved(self, factor: Factor, body: Callable[[PrimExpr, PrimExpr, PrimExpr], Stmt]) -> Stmt:
