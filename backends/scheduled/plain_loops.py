@@ -140,10 +140,10 @@ class _Writer:
         def body(value: PrimExpr) -> Stmt:
             return self.stmt(loop.body, {**values, loop.var: value}, inside)
 
-        made = _repeated(loop.var, loop.var.name, extent, kind, body)
-        if isinstance(made, For) and loop.kind is LoopKind.SERIAL:
-            return replace(made, annotations=loop.annotations)
-        return made
+        plain = _repeated(loop.var, loop.var.name, extent, kind, body)
+        if isinstance(plain, For) and steps != 1 and loop.kind is LoopKind.SERIAL:
+            return replace(plain, annotations=loop.annotations)
+        return plain
 
     def vectors(self, loop: For, extent: PrimExpr, values: Mapping[Var, PrimExpr]) -> Stmt:
         """Return a vectorised loop as vectors of constant length and what is left."""
