@@ -42,10 +42,12 @@ def draw_roofline(axes: Axes, models: Mapping[str, Mapping[str, float]], machine
     axes.set_ylim(low, machine["operations"] / 1e9 * 1.5)
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter("{x:g}")
+    axes.tick_params(which="minor", labelsize="x-small")
     axes.set_xlabel("floating-point operations per byte of weights, inputs and results")
     axes.set_ylabel("GFLOP/s")
     # The column of names is where other plots have it.
-    axes.legend(frameon=False, loc="lower right", fontsize="small")
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, -0.13), ncols=2, fontsize="small")
 
 
 def _roofs(axes: Axes, machine: Mapping[str, Any], left: float, right: float) -> None:

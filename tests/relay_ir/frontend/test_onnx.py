@@ -444,3 +444,19 @@ def test_other_frameworks_are_led_to_onnx(name: str) -> None:
     with pytest.raises(UnsupportedError, match=r"by way of ONNX, which this writes: .*onnx") as found:
         getattr(frontend, f"from_{name}")("model", shape_dict={})
     assert found.value.code == "R2R-0566"
+
+
+def test_any_number_of_rows_is_gathered() -> None:
+    """As PyTorch exports ``boxes[kept]`` of a detector: how many are kept is not known."""
+    graph = helper.make_graph(
+        [helper.make_node("GatherND", ["x", "i"], ["y"])], "g",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, 4]),
+            helper.make_tensor_value_info("i", TensorProto.INT64, ["kept", 1]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )  # fmt: skip
+    mod, _ = frontend.from_onnx(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8))
+    x, places = drawn(5, 4), np.array([[4], [-5], [2]])
+    made = backends.create_executor("vm", mod).evaluate()(x, places)
+    np.testing.assert_array_equal(np.asarray(made), x[[4, 0, 2]])

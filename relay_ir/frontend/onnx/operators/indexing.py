@@ -41,9 +41,15 @@ def _gather_elements(at: Conversion) -> Expr:
 
 
 def _coordinates_first(at: Conversion, places: Expr, data: Expr, skipped: int = 0) -> Expr:
-    """Return places of which each has its coordinates along the first axis, as Relay has them."""
+    """Return places of which each has its coordinates along the first axis, as Relay has them.
+
+    How many coordinates there are has to be known, and the extents of their axes.
+    """
     rank = at.rank(places)
-    shape = at.shape(data)[skipped : skipped + at.shape(places)[-1]]
+    count = static(at.extents(places)[-1])
+    extents = at.extents(data)[skipped : skipped + (at.shape(places)[-1] if count is None else count)]
+    known = [one for one in map(static, extents) if one is not None]
+    shape = known if len(known) == len(extents) else at.shape(data)
     places = at.cast(places, "int64")
     limits = at.const(shape, "int64")
     places = at.call("where", at.call("less", places, at.const(0, "int64")), at.call("add", places, limits), places)
