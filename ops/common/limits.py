@@ -69,3 +69,5 @@ ONLY_BOOL = unless_dtype("apache-tvm lowers it for bool only", "bool")
 ONLY_FLOAT32_AND_16 = unless_dtype("apache-tvm lowers it in float32 and float16 only", "float32", "float16")
 ONLY_FLOAT_MEANS = unless_float("apache-tvm computes it of integers in another dtype than it says")
 NOT_LOWERED = Limit("apache-tvm has no lowering for it")
+# Of calls on GPUs.
+STATEMENTS = Limit("apache-tvm lowers it to loops of the processor, which no rule binds to threads")

@@ -15,6 +15,7 @@ from relay2relax.core import limits
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common.limits import STATEMENTS
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
@@ -520,6 +521,7 @@ relax_all_class_non_max_suppression = OpDef(
         "vision.all_class_non_max_suppression",
         "boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold, output_format='onnx'",
         since="0.22",
+        gpu_limits=(STATEMENTS,),
     ),
 )
 

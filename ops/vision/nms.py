@@ -17,6 +17,7 @@ from relay2relax.core import limits
 from relay2relax.core.dtype import Array, Numbers
 from relay2relax.core.errors import mistake
 from relay2relax.core.errors.table import operators
+from relay2relax.ops.common.limits import STATEMENTS
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
 from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
@@ -712,7 +713,12 @@ relax_get_valid_counts = OpDef(
     numpy=lambda attrs, data: valid_counts_numpy(attrs, data, _threshold(attrs)),
     compute=relax_valid_counts_compute,
     relax=SameOp(),
-    script=Script("vision.get_valid_counts", "data, score_threshold=0, id_index=0, score_index=1", since="0.24"),
+    script=Script(
+        "vision.get_valid_counts",
+        "data, score_threshold=0, id_index=0, score_index=1",
+        since="0.24",
+        gpu_limits=(STATEMENTS,),
+    ),
 )
 
 non_max_suppression = OpDef(
@@ -743,6 +749,7 @@ relax_non_max_suppression = OpDef(
         "coord_start=2, score_index=1, id_index=0, return_indices=True, invalid_to_bottom=False, soft_nms_sigma=0.0, "
         "score_threshold=0.0",
         since="0.24",
+        gpu_limits=(STATEMENTS,),
     ),
 )
 

@@ -109,6 +109,28 @@ def test_what_needs_none_stays_as_it_is() -> None:
     assert {name: texts[1][name] for name in texts[0].keys() & texts[1].keys()}.items() <= texts[0].items()
 
 
+def test_operators_that_apache_tvm_lowers_to_loops_are_said() -> None:
+    mod = relay_ir.parse(
+        '#[version = "0.0.5"]\n'
+        "def @main(%b: Tensor[(1, 5, 4), float32], %s: Tensor[(1, 2, 5), float32]) "
+        "{ vision.all_class_non_max_suppression(%b, %s, 3i64, 0.5f, 0.1f) }"
+    )
+    plain = translator.via_graph(mod)
+    assert list(missing_kernels(plain)) == ["vision.all_class_non_max_suppression"]
+    (said,) = missing_kernels(relax_ir.parse(VALID_COUNTS)).values()
+    assert "loops of the processor" in said
+
+
+VALID_COUNTS = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(data: R.Tensor((1, 8, 6), dtype="float32")):
+        gv = R.vision.get_valid_counts(data, score_threshold=0.5, id_index=0, score_index=1)
+        return gv
+"""
+
+
 def builds_alone(script: relax_ir.IRModule) -> bool:
     """Whether apache-tvm builds a script as it is, and leaves nothing to the processor."""
     import tvm
