@@ -1,9 +1,9 @@
 """Scheduled loops in the words that TVMScript has, and few of them.
 
-Registers are local memory, sums over the lanes of a vector are written out, vectors are short, no
-parallel loop is in another, every loop has a variable of its own, and what is known to run once is
-no loop. Where all extents are known, loops count in int32, as TVM's own do: TVM's reader takes a
-moment for every word, and ``T.int64(…)`` is three.
+Registers are local memory, sums over the lanes of a vector are written out, vectors are short,
+parallel loops around each other are one, every loop has a variable of its own, and what is known to
+run once is no loop. Where all extents are known, loops count in int32, as TVM's own do: TVM's
+reader takes a moment for every word, and ``T.int64(…)`` is three.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from relay2relax.tir.ir.expr import (
     cast,
 )
 from relay2relax.tir.ir.stmt import Allocate, BufferStore, Evaluate, For, LoopKind, Seq, Stmt
-from relay2relax.tir.ir.visit import all_expressions, map_expr, map_parts, rebuild, subexpressions
+from relay2relax.tir.ir.visit import all_expressions, map_expr, map_parts, rebuild, subexpressions, substitute_stmt
 from relay2relax.tir.normalize.fragments import FRAGMENT_CALLS
 
 # Loops of more than twice as many steps become vectors of this many elements.
@@ -135,6 +135,14 @@ class _Writer:
             kind = LoopKind.SERIAL
         if kind is LoopKind.VECTORIZED and (steps is None or steps > 2 * _VECTOR):
             return self.vectors(loop, extent, values)
+        match loop.body:
+            case For(var, within, inner, LoopKind.PARALLEL) if kind is LoopKind.PARALLEL and not self.once:
+                # As one: threads are given stretches of it, and few steps divide badly.
+                joint = Var(f"{loop.var.name}_{var.name}", loop.var.dtype)
+                split = {loop.var: binary("//", joint, within), var: binary("%", joint, within)}
+                whole = simplify(binary("*", loop.extent, within))
+                both = replace(loop, var=joint, extent=whole, body=substitute_stmt(inner, split))
+                return self.loop(both, values, parallel)
         inside = parallel and loop.kind is not LoopKind.PARALLEL
 
         def body(value: PrimExpr) -> Stmt:

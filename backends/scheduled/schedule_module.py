@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from relay2relax.backends.c.codegen.plan import plan_memory
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.merge_calls import Merged, merge_blocks
 from relay2relax.backends.c.schedule.schedule import Schedule, schedule
@@ -25,7 +26,9 @@ from relay2relax.backends.gpu.device import Device
 from relay2relax.backends.gpu.left import SCHEDULED, left_of
 from relay2relax.backends.gpu.schedule import gpu_schedule
 from relay2relax.backends.numpy.tir import evaluate_prim_func
+from relay2relax.backends.scheduled.functions import written_out
 from relay2relax.backends.scheduled.plain_loops import plain_loops
+from relay2relax.core.dtype import bits
 from relay2relax.core.errors import CompilerError
 from relay2relax.core.passes import Rewrites, Sequential, note_rewritten, rewrites_noted
 from relay2relax.relax_ir.ir import expr as rx
@@ -42,7 +45,10 @@ from relay2relax.relax_ir.transform.lift_transform_params import transform_funct
 from relay2relax.relax_ir.transform.rewriting.mutator import Mutator, rebound
 from relay2relax.relax_ir.transform.rewriting.rewriter import Rewriter
 from relay2relax.tir.analysis.pattern import OpPattern
-from relay2relax.tir.ir.expr import Buffer, Var
+from relay2relax.tir.analysis.reshape import size as size_of
+from relay2relax.tir.arith.simplify import simplify
+from relay2relax.tir.extent import static
+from relay2relax.tir.ir.expr import Buffer, Var, binary
 from relay2relax.tir.ir.stmt import (
     Allocate,
     BufferStore,
@@ -191,6 +197,8 @@ class _Scheduler(Rewriter):
             # What reads nothing is run on every call.
             once = bool(args) and all(isinstance(arg, rx.Constant) or arg in self.weights for arg in args)
             made = replace(_prim_func(group, inputs, outputs, plan, once), attrs=self.attrs)
+            if not once and SCHEDULED not in self.attrs:
+                made = made.with_body(written_out(made.body))
             callee = self.builder.add_func(made, _name(group.labels[-1]))
             infos = tuple(TensorStructInfo(buffer.shape, buffer.dtype) for buffer in outputs)
             scalars = tuple(param for param in made.params if param not in made.buffer_map)
@@ -235,7 +243,8 @@ def _groups(plan: Schedule) -> list[_Group]:
             current.stmts += group.stmts
             current.used |= group.used
             current.written |= group.written
-        end = max((end, *(last[buffer] for buffer in group.written)))
+        # What is made anew on every call is not called apart: it would be computed ahead.
+        end = max((end, number + plan.stages[number].anew, *(last[buffer] for buffer in group.written)))
     return found
 
 
@@ -296,15 +305,49 @@ def _prim_func(
 
     ``once``: it is run ahead, and not on every call.
     """
-    body = plain_loops(group.stmts, plan, [*group.used, *group.written], once)
-    for buffer in group.written:
-        if buffer not in outputs:
-            body = Allocate(buffer, body)
+    own = [buffer for buffer in group.written if buffer not in outputs]
+    placed, memory = _placed(group, own, plan)
+    body = plain_loops(group.stmts, placed, [*group.used, *group.written, *memory], once)
+    for buffer in memory:
+        body = Allocate(buffer, body)
     handles = {Var(buffer.name, "handle"): buffer for buffer in (*inputs, *outputs)}
     order = tuple(handles)
     func = PrimFunc(_name(group.labels[-1]), order, handles, body, num_outputs=len(outputs), private=True)
     free = tuple(free_variables(func))
     return replace(func, params=(*order[: len(inputs)], *free, *order[len(inputs) :]))
+
+
+def _placed(group: _Group, own: Sequence[Buffer], plan: Schedule) -> tuple[Schedule, list[Buffer]]:
+    """Return ``plan`` with a group's ``own`` tensors in as few buffers as there are dtypes, and
+    those.
+
+    Tensors share places where one is read for the last time before the other is written. apache-tvm
+    would place them too, and gives some away before they are read. Tensors of symbolic size stay.
+    """
+    lifetimes: dict[str, dict[Buffer, tuple[int, int]]] = {}
+    apart = [buffer for buffer in own if buffer.scope != "global" or static(size_of(buffer)) is None]
+    for number, stmt in enumerate(group.stmts):
+        for node in statements(stmt):
+            for buffer in map(plan.memory, _accessed(node)):
+                if buffer in own and buffer not in apart:
+                    lives = lifetimes.setdefault(buffer.dtype, {})
+                    lives[buffer] = lives.get(buffer, (number, number))[0], number
+    views, begins = dict(plan.views), dict[Buffer, int]()
+    for dtype, lives in lifetimes.items():
+        if len(lives) == 1:
+            apart += lives
+            continue
+        arena = plan_memory(lives)
+        width = (bits(dtype) + 7) // 8
+        memory = Buffer("memory", (simplify(binary("//", arena.size, width)),), dtype)
+        views |= dict.fromkeys(lives, memory)
+        begins |= {buffer: (static(place) or 0) // width for buffer, place in arena.offsets.items()}
+        apart.append(memory)
+
+    def begin(buffer: Buffer) -> int:
+        return plan.begin(buffer) + begins.get(plan.memory(buffer), 0)
+
+    return replace(plan, views=views, begin=begin), apart
 
 
 def _accessed(node: Stmt) -> list[Buffer]:

@@ -16,6 +16,9 @@ from relay2relax.backends.c.machine import Machine
 from relay2relax.core.errors import Relay2RelaxError, UnsupportedError
 from relay2relax.core.limits import Limits
 from relay2relax.core.tolerance import difference
+from relay2relax.tir.ir.expr import IntImm
+from relay2relax.tir.ir.stmt import Allocate, For, LoopKind, PrimFunc
+from relay2relax.tir.ir.visit import statements
 
 RANDOM = np.random.default_rng(11)
 # One thread's work is set low, so that small tensors get parallel loops as well.
@@ -60,6 +63,12 @@ def @main(%x: Tensor[(1, 20, 9, 7), int8], %w: Tensor[(12, 20, 3, 3), int8], %a:
 def @main(%x: Tensor[(70, 1024), float32], %y: Tensor[(?, 20), float32]) {
   (transpose(%x, axes=[1, 0]), transpose(%y, axes=[1, 0]))
 }""",
+    "a tensor that is written early and late": """
+def @main(%x: Tensor[(8, 32), float32], %v: Tensor[(32, 32), float32], %w: Tensor[(32, 32), float32]) {
+  %0 = tanh(nn.dense(%x, %v, units=32));
+  %1 = nn.softmax(nn.dense(nn.softmax(%0), %w, units=32));
+  concatenate((%0, sigmoid(nn.dense(nn.softmax(nn.dense(%1, %v, units=32)), %w, units=32))), axis=1)
+}""",
     "integers, and sorting": """
 def @main(%x: Tensor[(4, 37), int32]) {
   (sort(%x), cumsum(%x, axis=1), divide(%x, 3), cast(%x, dtype="float16"))
@@ -75,6 +84,10 @@ def arguments(mod: relay_ir.IRModule) -> list[np.ndarray]:
         value = RANDOM.standard_normal(shape) if type_.dtype == "float32" else RANDOM.integers(-50, 50, shape)
         found.append(value.astype(type_.dtype))
     return found
+
+
+def functions_of(program: relax_ir.IRModule) -> list[PrimFunc]:
+    return [func for func in program.functions.values() if isinstance(func, PrimFunc)]
 
 
 def check(actual: Any, expected: Any) -> None:
@@ -134,6 +147,25 @@ def test_a_recorded_model_in_apache_tvm(get_model_case: Any, bound: bool) -> Non
     program = translator.via_graph(relay_ir.parse(case.text), params, schedule="cpu")
     args = [value for name, value in values.items() if name not in params]
     check(backends.VirtualMachine(backends.build(program, target="tvm"))["main"](*args), tuple(case.expected()))
+
+
+def test_temporaries_of_a_function_share_places() -> None:
+    mod = relay_ir.parse('#[version = "0.0.5"]' + PROGRAMS["a tensor that is written early and late"])
+    program = backends.schedule_module(translator.via_graph(mod), Machine())
+    made = [node for func in functions_of(program) for node in statements(func.body) if isinstance(node, Allocate)]
+    (memory,) = (node.buffer for node in made if node.of is None and node.buffer.name == "memory")
+    # Of the products and softmaxes of 8x32 between the two, no more than three are alive at once.
+    assert 0 < of_type(memory.shape[0], IntImm).value <= 3 * 8 * 32
+
+
+def test_parallel_loops_around_each_other_are_one() -> None:
+    text = "def @main(%x: Tensor[(64, 32), float32], %w: Tensor[(96, 32), float32]) { nn.dense(%x, %w, units=96) }"
+    mod = relay_ir.parse(f'#[version = "0.0.5"] {text}')
+    program = backends.schedule_module(translator.via_graph(mod), Machine(64, 32, 1))
+    nodes = [node for func in functions_of(program) for node in statements(func.body)]
+    loops = [node for node in nodes if isinstance(node, For) and node.kind is LoopKind.PARALLEL]
+    # Two panels of 48 columns are packed; of the product each has eight tiles of eight rows.
+    assert [of_type(loop.extent, IntImm).value for loop in loops] == [2, 16]
 
 
 def test_stages_are_fused_and_weights_are_packed_ahead() -> None:
