@@ -12,6 +12,7 @@ pipeline.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +21,7 @@ from typing import Any
 from relay2relax.backends.c.codegen.plan import plan_memory
 from relay2relax.backends.c.machine import Machine
 from relay2relax.backends.c.merge_calls import Merged, merge_blocks
-from relay2relax.backends.c.schedule.schedule import Schedule, schedule
+from relay2relax.backends.c.schedule.schedule import Schedule, Scheduled, schedule
 from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.backends.gpu.device import Device
 from relay2relax.backends.gpu.left import SCHEDULED, left_of
@@ -104,14 +105,17 @@ def _this_machine() -> Machine:
         return Machine()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Group:
-    """Statements that become one PrimFunc, by the memory they read and write."""
+    """Statements that become one PrimFunc, by the memory they read and write; what runs ``anew`` is
+    not computed ahead.
+    """
 
     labels: list[str]
     stmts: list[Stmt]
     used: dict[Buffer, None]
     written: dict[Buffer, None]
+    anew: bool
 
 
 class _Namer(Mutator):
@@ -185,7 +189,10 @@ class _Scheduler(Rewriter):
         with rewrites_noted() as turned:
             plan = self.plan(func, constants=frozenset(self.constants).union(weights))
         results = [plan.memory(buffer) for buffer in func.buffers[len(value.args) :]]
-        groups = _groups(plan)
+        given = frozenset(self.constants).union(
+            b for b, arg in held.items() if isinstance(arg, rx.Constant) or arg in self.weights
+        )
+        groups = _groups(plan, given)
         last = {buffer: number for number, group in enumerate(groups) for buffer in group.used}
         wholes: dict[int, rx.Expr] = {}
         for number, group in enumerate(groups):
@@ -225,9 +232,13 @@ class _Scheduler(Rewriter):
         return held[buffer] if data is None else rx.Constant(data)
 
 
-def _groups(plan: Schedule) -> list[_Group]:
-    """Return the stages of ``plan`` in groups, so that no memory is written by two of them."""
-    single = [_group(stage.label, stage.stmt, plan) for stage in plan.stages]
+def _groups(plan: Schedule, given: frozenset[Buffer]) -> list[_Group]:
+    """Return the stages of ``plan`` in groups, so that no memory is written by two of them.
+
+    What depends on what is ``given`` ahead alone comes first: between stages that stay together it
+    would be computed on every call.
+    """
+    single = _ahead_first([_group(stage, plan) for stage in plan.stages], given)
     last: dict[Buffer, int] = {}
     for number, group in enumerate(single):
         for buffer in group.written:
@@ -244,8 +255,21 @@ def _groups(plan: Schedule) -> list[_Group]:
             current.used |= group.used
             current.written |= group.written
         # What is made anew on every call is not called apart: it would be computed ahead.
-        end = max((end, number + plan.stages[number].anew, *(last[buffer] for buffer in group.written)))
+        end = max((end, number + group.anew, *(last[buffer] for buffer in group.written)))
     return found
+
+
+def _ahead_first(single: Sequence[_Group], given: frozenset[Buffer]) -> list[_Group]:
+    writers = Counter(buffer for group in single for buffer in group.written)
+    known = set(given)
+    ahead: list[_Group] = []
+    for group in single:
+        read = [buffer for buffer in group.used if buffer not in group.written]
+        alone = all(writers[buffer] == 1 for buffer in group.written)
+        if read and alone and not group.anew and known.issuperset(read):
+            known |= group.written.keys()
+            ahead.append(group)
+    return ahead + [group for group in single if group not in ahead]
 
 
 def _homes(
@@ -283,11 +307,11 @@ def _homes(
     return homes
 
 
-def _group(label: str, stmt: Stmt, plan: Schedule) -> _Group:
+def _group(stage: Scheduled, plan: Schedule) -> _Group:
     own: set[Buffer] = set()
     used: dict[Buffer, None] = {}
     written: dict[Buffer, None] = {}
-    for node in statements(stmt):
+    for node in statements(stage.stmt):
         match node:
             case Allocate(buffer):
                 own.add(buffer)
@@ -295,7 +319,8 @@ def _group(label: str, stmt: Stmt, plan: Schedule) -> _Group:
                 written[buffer] = None
         used |= dict.fromkeys(_accessed(node))
     roots = [dict.fromkeys(map(plan.memory, buffers)) for buffers in (used, written)]
-    return _Group([label], [stmt], *({buffer: None for buffer in found if buffer not in own} for found in roots))
+    used, written = ({buffer: None for buffer in found if buffer not in own} for found in roots)
+    return _Group([stage.label], [stage.stmt], used, written, stage.anew)
 
 
 def _prim_func(
