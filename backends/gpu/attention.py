@@ -24,6 +24,7 @@ from relay2relax.backends.gpu.attention_fusion import (
     tile_sizes,
 )
 from relay2relax.backends.gpu.kernel import (
+    ROLLED,
     ZERO,
     across,
     barrier,
@@ -223,7 +224,7 @@ class _Writer:
         return Seq(
             (
                 unrolled(_COLUMNS, lambda c: BufferStore(self.score, (c,), zero), "column"),
-                For(terms, IntImm(self.query.length // QUAD), loop),
+                For(terms, IntImm(self.query.length // QUAD), loop, annotations=ROLLED),
             )
         )
 

@@ -26,6 +26,8 @@ WARP = 32
 ZERO = IntImm(0)
 # What threads of a warp hand each other.
 SHUFFLED = frozenset({"float32", "float64", "int32", "int64", "uint32"})
+# Of a loop that a compiler is not to unroll: it would read all tiles before it uses the first.
+ROLLED: Mapping[str, bool] = {"disable_unroll": True}
 FOLDED: Mapping[str, BinaryOp] = {"+": "+", "*": "*", "min": "min", "max": "max"}
 
 

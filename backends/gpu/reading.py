@@ -12,7 +12,7 @@ from typing import TypeVar
 from relay2relax.backends.c.schedule.loops import unrolled, vectorized
 from relay2relax.backends.c.stages import Axis
 from relay2relax.backends.gpu.factors import Parts
-from relay2relax.backends.gpu.kernel import ZERO, barrier, buffer, count, quotient, unravel
+from relay2relax.backends.gpu.kernel import ROLLED, ZERO, barrier, buffer, count, quotient, unravel
 from relay2relax.backends.gpu.tiles import Move, Tile
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import (
@@ -103,8 +103,7 @@ class Reader:
             *(self.load(factor, begin, ZERO) for factor, begin in factors),
             *(store(factor, ZERO) for factor, _ in factors),
             barrier(),
-            # A compiler that unrolls the steps reads all tiles before it multiplies the first.
-            For(step, depth, loop, annotations={"disable_unroll": True}),
+            For(step, depth, loop, annotations=ROLLED),
         )
 
     def moved(self, factor: Factor, body: Callable[[PrimExpr, PrimExpr, PrimExpr], Stmt]) -> Stmt:
