@@ -11,6 +11,7 @@ from relay2relax.backends.c.codegen.plan import plan_memory
 from relay2relax.backends.c.codegen.program import generate
 from relay2relax.backends.c.loaded_module import compile_prim_funcs
 from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.schedule.blocking import tile_shape
 from relay2relax.backends.c.schedule.schedule import schedule
 from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.tir import te
@@ -228,3 +229,11 @@ def test_results_lie_where_operands_did() -> None:
     second = np.exp(first - first.T)
     third = np.tanh(second * first) + second.T
     np.testing.assert_allclose(result, third - third.T * first, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "depth", "padded"), [(16, 4096, False), (16, 512, True), (49, 4096, True)])
+def test_large_factors_for_few_rows_are_not_padded(rows: int, depth: int, padded: bool) -> None:
+    """512 columns are 32 vectors, of which panels of three waste one in 33."""
+    machine = Machine(64, 32, first_cache_bytes=49152, cache_bytes=1 << 21, broadcasts=True)
+    vectors = tile_shape(512, rows, 16, depth, "float32", machine, False).vectors
+    assert (32 % vectors != 0) == padded
