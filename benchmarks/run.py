@@ -2,7 +2,7 @@
 
 Everything in one run on this machine.
 
-    python benchmarks/run.py                                                   all but ``large``
+    python benchmarks/run.py                                                   all but the long ones
     python benchmarks/run.py chain translate                                   some of them
     python benchmarks/run.py speed --models mlp,lstm --peers c,onnxruntime     a part of one
 
@@ -17,7 +17,8 @@ inference and translation over a module with 500 MB of params), ``micro`` (singl
 share of what the machine can do), ``guards`` (what looking at indices costs), ``speed`` (the models
 on numpy, C, apache-tvm, ONNX Runtime, OpenVINO and PyTorch: runs, builds, memory, dynamic batch;
 held to AVX2 once more; shares of what the machine can do), and, where it is asked for by name,
-``large`` (the same of models of torchvision and transformers at full size). Recorded models
+``large`` (the same of models of torchvision and transformers at full size), ``starting`` (seconds
+until ResNet-50 and BERT-base run, from an empty cache and a full one). Recorded models
 are read from RELAY2RELAX_GOLDEN or from ../shared/golden beside the checkout; sections that need
 them say so where they are absent. Below the tables stands what is promised, and whether it holds.
 docs/benchmarks.md explains the numbers.
@@ -56,6 +57,7 @@ from common import PRINTED, Options
 from frontends.importing import run as run_frontends
 from large.section import run as run_large
 from peers import PEERS
+from starting.section import run as run_starting
 
 SECTIONS: dict[str, Callable[[Options], Any]] = {
     "chain": lambda _: chain.run(),
@@ -71,9 +73,10 @@ SECTIONS: dict[str, Callable[[Options], Any]] = {
     "guards": guards.run,
     "speed": speed.run,
     "large": run_large,
+    "starting": run_starting,
 }
-# It takes an hour or two, and is measured where it is asked for.
-LONG = ("large",)
+# They take minutes, or an hour or two, and are measured where they are asked for.
+LONG = ("large", "starting")
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -85,7 +88,7 @@ def main() -> None:
     them.
     """
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="what to measure (without: all but large)")
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="what to measure (all but the long ones)")
     parser.add_argument("--models", type=_names, default=(), help="models, or programs of micro, by name (all)")
     parser.add_argument("--peers", type=_names, default=(), help=f"some of {','.join(PEERS)} (all but inductor)")
     parser.add_argument("--seconds", type=float, default=Options.seconds, help="to measure one thing for")

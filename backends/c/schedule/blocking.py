@@ -19,9 +19,9 @@ from relay2relax.tir.ir.expr import BufferLoad, IntImm, PrimExpr, Var, binary
 
 # Vectors of a tile, and rows where there may be any number: each rest gets code of its own.
 _MOST = 8
-# A vector factor of more bytes is in no cache of a core, and is read for so many rows in less time
-# than it takes to come. With the padding of its last panel it has at most so many times the bytes.
-_LARGE, _FEW_ROWS, _PADDED = 1 << 22, 16, 1.02
+# With the padding of its last panel, a vector factor of so many bytes and more has at most so many
+# times the bytes.
+_LARGE, _PADDED = 1 << 20, 1.02
 # Cycles of a step besides those of its arithmetic.
 _AROUND = 0.5
 # Least parts of rows where cores have those.
@@ -53,10 +53,11 @@ def tile_shape(
     best = TileShape(1, 1, 0.0)
     panels = -(-columns // width)
     size = width * bits(dtype) // 8
-    # What comes from memory for few rows is what a run waits for: little of it may be padding.
-    scarce = rows is not None and rows <= _FEW_ROWS and panels * size * depth > _LARGE
+    # Of large weights little may be padding: that is memory which nobody asked for, and time where
+    # they come from there.
+    large = panels * size * depth >= _LARGE
     for vectors in range(1, min(_MOST, panels) + 1):
-        if scarce and -(-panels // vectors) * vectors > panels * _PADDED:
+        if large and -(-panels // vectors) * vectors > panels * _PADDED:
             continue
         for height in range(1, (rows or _MOST) + 1):
             products = vectors * height
