@@ -76,7 +76,12 @@ def peer(name: str, case: Case | Path, seconds: float) -> dict[str, Any]:
         return {"failed": f"another result: {wrong}"}
     digest = hashlib.sha256(b"".join(one.tobytes() for one in found)).hexdigest()
     run = median_seconds(ready.run, seconds)
-    work = {} if ready.operations is None else {"operations": ready.operations(), "bytes": model.moved(found)}
+    # What is done with bytes has another peak.
+    work = (
+        {}
+        if ready.operations is None or model.of_bytes
+        else {"operations": ready.operations(), "bytes": model.moved(found)}
+    )
     return {**ready.seconds, **work, "run": run, "digest": digest, "grown": resident("VmHWM") - before}
 
 

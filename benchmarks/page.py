@@ -132,7 +132,7 @@ def _of_models(start: Path, found: Mapping[str, Any]) -> Iterator[tuple[str, Pat
     if limited and found.get("machine"):
         path = start.with_name(f"{start.name}-roofline.svg")
         _draw(path, lambda axes: draw_roofline(axes, limited, found["machine"]), (9, 0.24 * len(limited) + 3.2))
-        yield "Operations per second and per byte of each model, under what the machine does at most", path
+        yield "Roofline: operations per second and per byte", path
 
 
 def _bars(axes: Axes, runs: Mapping[str, Mapping[str, float]]) -> None:

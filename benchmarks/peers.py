@@ -29,6 +29,8 @@ class Model:
     """
 
     given: list[np.ndarray]
+    # Whether it is quantised, so that its operations are not those on floats.
+    of_bytes = False
 
     def __init__(self, case: Case) -> None:
         self.case = case

@@ -24,6 +24,7 @@ class LargeModel(Model):
         self.given, self.expected, self.of_floats = (
             [array for name, array in arrays.items() if name.startswith(kind)] for kind in ("in", "out", "float")
         )
+        self.of_bytes = bool(self.of_floats)
 
     @cached_property
     def _imported(self) -> tuple[relay_ir.IRModule, dict[str, np.ndarray]]:
