@@ -7,18 +7,18 @@ it lies, or from panels into which it was packed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from relay2relax.backends.c.access import FENCE, PREFETCH, clamp_start, coefficient
+from relay2relax.backends.c.access import FENCE, clamp_start, coefficient
 from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.schedule.ahead import asked_ahead
 from relay2relax.backends.c.schedule.blocking import TileShape, parts_around_panels, tile_shape
 from relay2relax.backends.c.schedule.loops import block, local, parallel, put, serial, unrolled, vectorized
 from relay2relax.backends.c.schedule.product import FASTER, Product, stride, vector_width
 from relay2relax.backends.c.schedule.quads import multiplied, panel_element
 from relay2relax.backends.c.stages import Axis, Stage, points
-from relay2relax.core.dtype import bits
 from relay2relax.tir.arith.simplify import ceiling, simplify
 from relay2relax.tir.extent import static
 from relay2relax.tir.ir.expr import Buffer, BufferLoad, Call, IntImm, PrimExpr, Var, binary, const
@@ -66,23 +66,24 @@ def tiled(stage: Stage, product: Product, machine: Machine, around: frozenset[Va
         packed, pack = _pack(stage, product, size, panel, start, machine)
         before.append(pack)
 
-    tile = _Tile(stage, product, packed, panel, start, width, vectors, machine)
     # Products of many matrices run one after the other, so that what the panels of one share stays
     # near.
     shared = _shared(stage, product)
     outer, inner = ([axis for axis in others if (axis in shared) is wanted] for wanted in (True, False))
     work = simplify(binary("//", points([*stage.axes, *reduction.axes]), IntImm(FASTER)))
+    step = Var("tile")
+    if rows_axis is not None and not symbolic:
+        inner.append(Axis(step, ceiling(rows_axis.extent, rows)))
+    shared_out = not around and (static(work) or 0) >= (machine.parallel_work or math.inf)
+    results = static(points(stage.axes)) if shared_out else None
+    around_panels, inner, known = parts_around_panels(product, outer, inner, panels, results, machine)
+    tile = _Tile(stage, product, packed, panel, start, width, vectors, machine, None if symbolic else tuple(inner))
     if rows_axis is None:
         body = tile.body(None, IntImm(0), 1)
     elif symbolic:
         body = _any_rows(tile, rows_axis, rows)
     else:
-        step = Var("tile")
-        inner.append(Axis(step, ceiling(rows_axis.extent, rows)))
         body = tile.body(rows_axis, clamp_start(step, rows, rows_axis.extent), rows)
-    shared_out = not around and (static(work) or 0) >= (machine.parallel_work or math.inf)
-    results = static(points(stage.axes)) if shared_out else None
-    around_panels, inner, known = parts_around_panels(product, outer, inner, panels, results, machine)
     axes = [*outer, *around_panels, Axis(panel, panels), *inner]
     if known:
         body = substitute_stmt(body, known)
@@ -181,6 +182,8 @@ class _Tile:
     width: int
     vectors: int
     machine: Machine
+    # The loops in which tiles meet one panel; None where nobody knows how many there are.
+    met: tuple[Axis, ...] | None
 
     def body(self, rows_axis: Axis | None, first: PrimExpr, rows: int) -> Stmt:
         """Return the tile of ``rows`` rows from ``first`` on."""
@@ -257,22 +260,14 @@ class _Tile:
 
         if not shared:
             return serial(reduction.axes, each(update), self.machine.steps)
-        step = block(*self.fetched(reduction.axes), unrolled(self.vectors, load), each(update))
+        ahead: list[Stmt] = []
+        # Those of depthwise convolutions are small, and stay near.
+        if self.packed is not None and not self.product.paired:
+            size, reduced = self.width * self.vectors, self.product.along_panels(reduction.axes)
+            first = put(_panel_place(self, reduction.axes, size), {axis.var: IntImm(0) for axis in reduced})
+            ahead += asked_ahead(self.packed, first, reduced, size, self.met, self.machine)
+        step = block(*ahead, unrolled(self.vectors, load), each(update))
         return serial(reduction.axes, step, self.machine.steps)
-
-    def fetched(self, axes: Sequence[Axis]) -> Iterator[Stmt]:
-        """Yield what asks ahead for as much of the panels as a step of the reduced ``axes`` reads.
-
-        Panels follow each other in memory, so that the next one is there when this one ends. Those
-        of depthwise convolutions are small, and stay near.
-        """
-        packed, size = self.packed, self.width * self.vectors
-        if packed is None or self.product.paired:
-            return
-        line = self.machine.line_bytes * 8 // bits(packed.dtype)
-        place = binary("+", _panel_place(self, axes, size), IntImm(self.machine.ahead_bytes * 8 // bits(packed.dtype)))
-        for begin in range(0, size, line):
-            yield Evaluate(call(PREFETCH, BufferLoad(packed, (binary("+", place, IntImm(begin)),)), dtype="int32"))
 
     def finish(self, tile: Buffer, rows_axis: Axis | None, first: PrimExpr, rows: int, columns: int, size: int) -> Stmt:
         """Return the stores of a tile, the axis of neighbouring places innermost."""

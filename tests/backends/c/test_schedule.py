@@ -4,23 +4,39 @@ memory.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
+from typed import of_type
 
 from relay2relax.backends.c.codegen.plan import plan_memory
 from relay2relax.backends.c.codegen.program import generate
 from relay2relax.backends.c.loaded_module import compile_prim_funcs
 from relay2relax.backends.c.machine import Machine
+from relay2relax.backends.c.schedule.ahead import asked_ahead
 from relay2relax.backends.c.schedule.blocking import tile_shape
 from relay2relax.backends.c.schedule.schedule import schedule
+from relay2relax.backends.c.stages import Axis
 from relay2relax.backends.c.toolchain import find_compiler
 from relay2relax.tir import te
 from relay2relax.tir.analysis.reshape import size as size_of
 from relay2relax.tir.arith.evaluate import integer
 from relay2relax.tir.extent import as_prim
-from relay2relax.tir.ir.expr import Buffer, IntImm, PrimExpr, Var, if_then_else, logical_and, maximum
+from relay2relax.tir.ir.expr import (
+    Buffer,
+    BufferLoad,
+    Call,
+    IntImm,
+    PrimExpr,
+    Var,
+    binary,
+    if_then_else,
+    logical_and,
+    maximum,
+)
 from relay2relax.tir.ir.intrinsics import call
-from relay2relax.tir.ir.stmt import PrimFunc
+from relay2relax.tir.ir.stmt import Evaluate, PrimFunc
 
 pytestmark = pytest.mark.compiler
 RANDOM = np.random.default_rng(3)
@@ -237,3 +253,29 @@ def test_large_factors_are_padded_little(rows: int, depth: int, padded: bool) ->
     machine = Machine(64, 32, first_cache_bytes=49152, cache_bytes=1 << 21, broadcasts=True)
     vectors = tile_shape(512, rows, 16, depth, "float32", machine, False).vectors
     assert (32 % vectors != 0) == padded
+
+
+def test_the_next_panel_is_asked_for_by_the_tiles_of_this_one() -> None:
+    """All lines of it, none behind its end by more than a step's share; where tiles are many, or
+    panels stay in the second cache, only what is read a little later.
+    """
+    size, depth = 48, 64
+    k, tile, panel = Var("k"), Var("tile"), Var("panel")
+    first = binary("*", panel, IntImm(depth * size))
+    reduced = [Axis(k, IntImm(depth))]
+
+    def places(tiles: int, elements: int = 1 << 20) -> set[int]:
+        """Return the elements that are asked for while panel 3 is read."""
+        packed = Buffer("packed", (IntImm(elements),), "float32")
+        found = list(asked_ahead(packed, first, reduced, size, [Axis(tile, IntImm(tiles))], Machine(64, 32)))
+        loads = [of_type(of_type(of_type(one, Evaluate).value, Call).args[0], BufferLoad) for one in found]
+        rounds = itertools.product(range(tiles), range(depth))
+        return {integer(one.indices[0], {panel: 3, tile: t, k: step}) for t, step in rounds for one in loads}
+
+    begin, end = 4 * depth * size, 5 * depth * size
+    few = places(7)
+    assert {place // 16 for place in few} >= {place // 16 for place in range(begin, end)}
+    assert begin <= min(few)
+    assert max(few) < end + 7 * depth
+    later = {3 * depth * size + 1024 + 16 * line for line in range(depth * size // 16)}
+    assert places(49) == places(7, 1 << 15) == later
