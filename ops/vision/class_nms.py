@@ -18,14 +18,14 @@ from relay2relax.core.errors.table import operators
 from relay2relax.ops.common.limits import STATEMENTS
 from relay2relax.ops.common.order import before, merge_sort, order_numpy
 from relay2relax.ops.common.shapes import tensor
-from relay2relax.ops.common.stmt_builders import Cell, let, local, loop, rows, seq, store, when
+from relay2relax.ops.common.stmt_builders import Cell, bind, let, local, loop, rows, seq, store, when
 from relay2relax.ops.registry.attributes import Double, InlineString, Int
 from relay2relax.ops.registry.record import OpDef, OpError, Otherwise, SameOp
 from relay2relax.ops.registry.script import Script
 from relay2relax.ops.registry.types import TensorType, TupleType, Type, show
 from relay2relax.ops.vision.nms import SOURCE, boxes_type, number, numpy_corners, numpy_overlap, only, overlap
 from relay2relax.tir import te
-from relay2relax.tir.extent import Extent, as_prim, equal, mul, product, sub
+from relay2relax.tir.extent import Extent, as_prim, ceildiv, equal, floordiv, mul, product, sub
 from relay2relax.tir.ir.expr import Buffer, PrimExpr, PrimLike, Select, cast, const, logical_and, maximum, minimum
 from relay2relax.tir.ir.stmt import Stmt
 
@@ -146,13 +146,18 @@ def _numpy_class(boxes: Numbers, scores: Numbers, most: int, threshold: Numbers,
     return kept
 
 
+# Rivals that are looked at without asking whether there are so many.
+_LANES = 64
+
+
 @dataclass(frozen=True, slots=True)
 class _Class:
     """The statements that choose among the boxes of class ``c`` of image ``i``, best first by
     ``order``.
 
-    ``left`` has the scores in that order, -1 where a box is dropped; ``picked`` lists the boxes
-    that are kept.
+    ``left`` has the scores in that order, -1 where a box is dropped, and ``corners`` the boxes, a
+    row for each coordinate. Both end with a whole block, for which the last box stands again, so
+    that rivals are looked at in vectors. ``picked`` lists the boxes that are kept.
     """
 
     i: PrimExpr
@@ -161,24 +166,30 @@ class _Class:
     score: Buffer
     order: Buffer
     left: Buffer
+    corners: Buffer
     picked: Buffer
 
     def precedes(self, a: PrimExpr, b: PrimExpr) -> PrimExpr:
         return before(self.score[self.i, self.c, a], self.score[self.i, self.c, b], False)
 
     def box(self, j: PrimExpr) -> list[PrimExpr]:
-        return [self.corner[self.i, self.order[self.i, self.c, j], d] for d in range(4)]
+        return [self.corners[self.i, self.c, d, j] for d in range(4)]
 
     def spread(self, j: PrimExpr, valid: Cell, least: PrimExpr) -> Stmt:
-        """Return what puts the ``j``-th best score in its place, and counts it where it is above
-        ``least``.
+        """Return what puts the ``j``-th best score and its box in their places, and counts it where
+        it is above ``least``.
         """
+        i, c, count = self.i, self.c, as_prim(self.order.shape[2])
 
         def take(value: PrimExpr) -> Stmt:
-            above = value > cast(self.score.dtype, least)
-            return seq(store(self.left, (self.i, self.c, j), value), when(above, valid.add(1)))
+            above = logical_and(j < count, value > cast(self.score.dtype, least))
+            return seq(store(self.left, (i, c, j), value), when(above, valid.add(1)))
 
-        return let(self.score[self.i, self.c, self.order[self.i, self.c, j]], take, "value")
+        def put(box: PrimExpr) -> Stmt:
+            placed = [store(self.corners, (i, c, d, j), self.corner[i, box, d]) for d in range(4)]
+            return seq(*placed, let(self.score[i, c, box], take, "value"))
+
+        return let(self.order[i, c, minimum(j, count - 1)], put, "box")
 
     def look(self, j: PrimExpr, kept: Cell, valid: Cell, limit: PrimExpr, threshold: PrimExpr) -> Stmt:
         """Return what keeps the ``j``-th best, if it is there and less than ``limit`` are, and
@@ -186,15 +197,26 @@ class _Class:
         """
         i, c = self.i, self.c
 
-        def rival(step: PrimExpr) -> Stmt:
-            k = j + step + 1
-            near = overlap(self.box(j), self.box(k)) >= cast(self.corner.dtype, threshold)
-            return when(self.left[i, c, k] > 0, when(near, store(self.left, (i, c, k), -1)))
+        def rivals(*best: PrimExpr) -> Stmt:
+            def rival(k: PrimExpr) -> Stmt:
+                near = overlap(best, self.box(k)) >= cast(self.corner.dtype, threshold)
+
+                def drop(value: PrimExpr) -> Stmt:
+                    drops = logical_and(logical_and(k > j, value > 0), near)
+                    return store(self.left, (i, c, k), Select(drops, const(-1, value.dtype), value))
+
+                return let(self.left[i, c, k], drop, "value")
+
+            def block(number: PrimExpr) -> Stmt:
+                first = number * _LANES
+                return when(first < valid.value, loop(_LANES, lambda lane: rival(first + lane), "rival"))
+
+            return loop(floordiv(self.left.shape[2], _LANES), block, "rivals")
 
         keep = seq(
             store(self.picked, (i, c, kept.value), self.order[i, c, j]),
             kept.add(1),
-            loop(valid.value - j - 1, rival, "rival"),
+            bind(self.box(j), rivals, ("top", "left_side", "bottom", "right_side")),
         )
         return when(logical_and(kept.value < limit, self.left[i, c, j] > -1), keep)
 
@@ -210,13 +232,14 @@ def all_class_compute(
 ) -> tuple[te.Tensor, ...]:
     """Return the choice of each class, made in parallel, then collected."""
     batch, classes, count = scores.shape
+    whole = mul(ceildiv(count, _LANES), _LANES)
 
     def build(inputs: Sequence[Buffer], outputs: Sequence[Buffer]) -> Stmt:
         corner, score, most, threshold, least = inputs
-        *results, order, scratch, left, picked, picked_count = outputs
+        *results, order, scratch, left, corners, picked, picked_count = outputs
 
         def one_class(i: PrimExpr, c: PrimExpr) -> Stmt:
-            one = _Class(i, c, corner, score, order, left, picked)
+            one = _Class(i, c, corner, score, order, left, corners, picked)
 
             def choose(valid: Cell) -> Stmt:
                 limit = cast("int64", only(most))
@@ -226,7 +249,7 @@ def all_class_compute(
                     looks = loop(valid.value, lambda j: one.look(j, kept, valid, limit, only(threshold)), "j")
                     return seq(when(only(threshold) > 0.0, looks), store(picked_count, (i, c), kept.value))
 
-                spread = loop(count, lambda j: one.spread(j, valid, only(least)), "j")
+                spread = loop(whole, lambda j: one.spread(j, valid, only(least)), "j")
                 return seq(spread, local("int64", 0, keep, "kept"))
 
             ordered = merge_sort(order, scratch, lambda k: (i, c, k), count, one.precedes)
@@ -239,8 +262,11 @@ def all_class_compute(
         )
 
     fields = [tensor(one) for one in out.fields]
-    shapes: list[Sequence[Extent]] = [*(one.shape for one in fields), *[scores.shape] * 4, scores.shape[:2]]
-    dtypes = [*(one.dtype for one in fields), "int64", "int64", scores.dtype, "int64", "int64"]
+    shapes: list[Sequence[Extent]] = [
+        *(one.shape for one in fields), scores.shape, scores.shape, (batch, classes, whole),
+        (batch, classes, 4, whole), scores.shape, (batch, classes),
+    ]  # fmt: skip
+    dtypes = [*(one.dtype for one in fields), "int64", "int64", scores.dtype, boxes.dtype, "int64", "int64"]
     given = [boxes, scores, max_output_boxes_per_class, iou_threshold, score_threshold]
     return te.extern(shapes, dtypes, given, build, "all_class_nms")[: len(fields)]
 
