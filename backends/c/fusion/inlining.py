@@ -43,7 +43,7 @@ def inline(stages: Sequence[AnyStage], fixed: frozenset[Buffer], given: frozense
             continue
         # Temporaries that are joined are made where they are wanted, and then nothing is chosen.
         joins = len(stage.reads() - given) > 1 and chooses_copies(stage)
-        if joins and not all(chooses_copies(work[reader]) for reader in use.stages):
+        if joins and _chooses_by_place(stage) and not all(chooses_copies(work[reader]) for reader in use.stages):
             continue
         # The operands of the stage must still be what they were where it is read: nothing is
         # written twice.
@@ -72,6 +72,12 @@ def chooses_copies(stage: AnyStage | None) -> bool:
             case _:
                 return False
     return True
+
+
+def _chooses_by_place(stage: Stage) -> bool:
+    """Whether what a stage copies depends on the place alone, not on numbers that are computed."""
+    choices = [one for one in subexpressions(stage.value) if isinstance(one, Call) and one.name == "if_then_else"]
+    return not any(loads(choice.args[0]) for choice in choices)
 
 
 def _move_uses(uses: dict[Buffer, Use], before: Stage, after: Stage, number: int) -> None:
