@@ -193,7 +193,7 @@ def type_of(array: np.ndarray) -> TensorType:
 def test_operators_in_tvm() -> None:
     builder = relax_ir.BlockBuilder()
     emitter = OpEmitter(builder)
-    cases = all_cases()
+    cases = list(sampled(all_cases(), 2))
     expected: dict[str, tuple[Any, Any]] = {}
     for number, (name, given, arrays) in enumerate(cases):
         op = relay_op(name)

@@ -37,12 +37,13 @@ class Browser:
 
     def open(self, page: Path, hash: str = "") -> None:
         """Show a file, and wait until it is ready."""
-        self.visit("about:blank")
         self.visit(page.as_uri() + hash)
         self.wait("return document.body.dataset.ready === 'yes'")
 
     def visit(self, address: str) -> None:
-        """Show what is at an address."""
+        """Show what is at an address; what the page before it has said is forgotten."""
+        self._send("url", {"url": "about:blank"})
+        self.messages()
         self._send("url", {"url": address})
 
     def run(self, script: str, *args: Any) -> Any:
