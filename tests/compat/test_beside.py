@@ -45,6 +45,7 @@ def test_programs_are_built_by_an_installed_tvm() -> None:
 
 
 @pytest.mark.tvm
+@pytest.mark.sweep(every=2)
 def test_executors_ask_it_too() -> None:
     pytest.importorskip("tvm")
     with compat.installed():

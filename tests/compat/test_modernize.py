@@ -193,6 +193,7 @@ def test_a_script_is_rewritten_for_todays_tvm(tmp_path: Path) -> None:
 
 
 @pytest.mark.tvm
+@pytest.mark.sweep(every=2)
 def test_what_is_rewritten_runs_in_todays_tvm(tmp_path: Path) -> None:
     pytest.importorskip("tvm")
     (tmp_path / "new.py").write_text(NEW)

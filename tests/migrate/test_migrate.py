@@ -79,6 +79,7 @@ def test_what_cannot_be_read_is_an_entry(tmp_path: Path) -> None:
     assert "gone.relay" in one.why[0]
 
 
+@pytest.mark.sweep(every=2)
 def test_a_disk_that_is_full_is_no_fault_of_the_model(models: Path, tmp_path: Path) -> None:
     # A file stands where the folder of the model belongs, as good as a disk without room.
     (tmp_path / "out" / "models").mkdir(parents=True)

@@ -49,6 +49,7 @@ def test_sources_give_way_to_what_was_compiled() -> None:
 
 @pytest.mark.tvm
 @pytest.mark.compiler
+@pytest.mark.sweep(every=2)
 def test_the_runtime_alone_runs_a_library(tmp_path: Path) -> None:
     script = translator.via_graph(relay_ir.parse(PROGRAM), schedule="cpu")
     (tmp_path / "net.so").write_bytes(runtime_library(script))

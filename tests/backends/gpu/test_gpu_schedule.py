@@ -168,7 +168,7 @@ UNSEEN = {
 
 
 @pytest.mark.compiler
-@pytest.mark.sweep(every=6)
+@pytest.mark.sweep(every=12)
 @pytest.mark.parametrize("name", sorted(PROGRAMS.keys() - UNSEEN))
 def test_threads_one_after_the_other_agree_with_relay(name: str) -> None:
     check(backends.VirtualMachine(backends.build(scheduled(name), "c"))["main"](*arguments(name)), expected(name))

@@ -141,6 +141,7 @@ def kept(boxes: npt.NDArray[np.float32], scores: npt.NDArray[np.float32], most: 
     return found
 
 
+@pytest.mark.sweep(every=2)
 def test_boxes_of_each_class_are_sorted_apart_and_suppressed_by_a_thread() -> None:
     rng = np.random.default_rng(11)
     corners, sizes = rng.integers(0, 24, (2, 40, 2)), rng.integers(8, 17, (2, 40, 2))

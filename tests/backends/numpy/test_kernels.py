@@ -38,6 +38,7 @@ def test_right_kernels_compute_what_numpy_does_and_nothing_is_found(name: str) -
 
 
 @pytest.mark.parametrize("name", ["softmax", "transpose", "tree", "stencil", "two", "fragments"])
+@pytest.mark.sweep(every=6)
 def test_threads_one_after_the_other_come_to_the_same(name: str) -> None:
     kernel = KERNELS[name]
     given = arrays(kernel)

@@ -105,6 +105,7 @@ def corners(count: int, batch: int = 2) -> np.ndarray:
 
 
 @pytest.mark.parametrize("most", [2, 100])
+@pytest.mark.sweep(every=2)
 def test_suppression_of_all_classes(run_op: Callable[..., Any], most: int) -> None:
     onnx, runtime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
     boxes, scores = corners(9), RANDOM.uniform(0, 1, (2, 3, 9)).astype(np.float32)
