@@ -143,14 +143,19 @@ def _bars(axes: Axes, runs: Mapping[str, Mapping[str, float]]) -> None:
         places = [place - 0.4 + (number + 0.5) * height for place, row in enumerate(runs.values()) if peer in row]
         ratios = [row[peer] for row in runs.values() if peer in row]
         axes.barh(places, ratios, height * 0.9, color=COLOURS[peer], label=NAMES[peer])
-    axes.set_yticks(range(len(runs)), list(runs))
+    _ratios_of(axes, list(runs), "time of a run against relay2relax's C backend: right of the line is slower")
+
+
+def _ratios_of(axes: Axes, names: Sequence[str], label: str) -> None:
+    """Let a plot have a row for each name, and ratios along a logarithmic axis with a line at 1."""
+    axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:g} ×")
     axes.xaxis.set_minor_formatter("{x:g}")
     axes.tick_params(axis="x", which="minor", labelsize="x-small")
     axes.axvline(1.0, color=GREY, linewidth=1.2)
-    axes.set_xlabel("time of a run against relay2relax's C backend: right of the line is slower")
+    axes.set_xlabel(label)
 
 
 def _against_best(axes: Axes, best: Mapping[str, Mapping[str, float]]) -> None:
@@ -162,14 +167,7 @@ def _against_best(axes: Axes, best: Mapping[str, Mapping[str, float]]) -> None:
             axes.scatter(ratios, places, 34, color=colour, label=title, zorder=3)
     for place, row in enumerate(best.values()):
         axes.plot([min(row.values()), max(row.values())], [place, place], color=GREY, linewidth=1)
-    axes.set_yticks(range(len(best)), list(best))
-    axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.xaxis.set_major_formatter("{x:g} ×")
-    axes.xaxis.set_minor_formatter("{x:g}")
-    axes.tick_params(axis="x", which="minor", labelsize="x-small")
-    axes.axvline(1.0, color=GREY, linewidth=1.2)
-    axes.set_xlabel("time of a run against the best peer's: left of the line the C backend is ahead")
+    _ratios_of(axes, list(best), "time of a run against the best peer's: left of the line the C backend is ahead")
 
 
 def _growth(axes: Axes, chain: Mapping[str, Any]) -> None:
