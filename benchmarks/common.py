@@ -17,7 +17,7 @@ import numpy as np
 from relay2relax import relax_ir, relay_ir, translator
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"))
-from golden_folder import golden_root, seeded
+from golden_folder import golden_root, seeded, weights_among
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,7 @@ def model_case(name: str) -> Case:
     draws = seeded(root)
     folder = root / "models" / name
     inputs = json.loads((folder / "case.json").read_text())["inputs"]
-    weights = [i.get("role") == "param" for i in inputs]
-    # Where a recording calls every parameter a weight, the first one is the input.
-    weights[0] = weights[0] and not all(weights)
+    weights = weights_among(inputs)
     with np.load(folder / "expected.npz") as stored:
         expected = [stored[f"out{i}"] for i in range(len(stored.files))]
     text = (folder / "model.relay").read_text()

@@ -7,8 +7,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 # The root of the checkout.
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,3 +37,13 @@ def load_module(name: str, path: Path) -> ModuleType:
 def seeded(root: Path) -> ModuleType:
     """Return what draws the tensors of recorded models; ``root`` is the folder of the cases."""
     return load_module("seeded", root / "seeded.py")
+
+
+def weights_among(inputs: Sequence[Mapping[str, Any]]) -> list[bool]:
+    """Return which arguments of a recorded model are weights; ``inputs`` is what ``case.json`` says
+    of each.
+    """
+    found = [one.get("role") == "param" for one in inputs]
+    # Where a recording calls every parameter a weight, the first one is the input.
+    found[0] = found[0] and not all(found)
+    return found

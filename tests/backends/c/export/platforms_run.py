@@ -27,6 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "support"))
 
+from golden_folder import weights_among
 from model_cases import MODEL_NAMES, ModelCase, load_model_case
 
 from relay2relax import backends, relay_ir, translator
@@ -78,10 +79,8 @@ def exported(case: ModelCase, machine: Machine, folder: Path) -> list[str]:
     """
     mod = relay_ir.infer_type(relay_ir.parse(case.text))
     arguments = dict(zip((param.name for param in mod["main"].params), case.arguments(), strict=True))
-    roles = [spec.get("role") == "param" for spec in case.specs()]
-    # Where a recording calls every parameter a weight, the first one is the input.
-    roles[0] = roles[0] and not all(roles)
-    params = {name: one for (name, one), weight in zip(arguments.items(), roles, strict=True) if weight}
+    weights = zip(arguments.items(), weights_among(case.specs()), strict=True)
+    params = {name: one for (name, one), is_weight in weights if is_weight}
     backends.export_c(translator.via_graph(mod, params), folder, "net", target=machine.target, cpu=machine.cpu)
     given = [one for name, one in arguments.items() if name not in params]
     for number, one in enumerate(given):
@@ -93,8 +92,8 @@ def exported(case: ModelCase, machine: Machine, folder: Path) -> list[str]:
     if machine.command[0] == "node":
         (folder / "run.mjs").write_text(_NODE)
         return [*inputs, *batch]
-    weights = ["-w", "net_weights.bin"] if (folder / "net_weights.bin").exists() else []
-    return ["-o", "out", *weights, *batch, *inputs]
+    file = ["-w", "net_weights.bin"] if (folder / "net_weights.bin").exists() else []
+    return ["-o", "out", *file, *batch, *inputs]
 
 
 def vectors(folder: Path, instruction: str) -> int:
